@@ -1,0 +1,148 @@
+"""Bytes ↔ samples: reading any audio file without losing anything unnoticed, and 16-bit PCM out.
+
+Everything downstream sees one form: 16-bit PCM of shape `(n_channels, n_samples)`. A file that
+cannot be brought into that form without a loss nobody asked for (cut short, NaN, beyond full
+scale) is refused with a reason.
+"""
+
+import io
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import soundfile
+from jaxtyping import Float, Int16
+
+FULL_SCALE = 32768
+EIGHT_BIT = {"PCM_U8", "PCM_S8"}
+EXACT_IN_16_BITS = EIGHT_BIT | {"PCM_16", "ULAW", "ALAW", "MS_ADPCM", "IMA_ADPCM", "GSM610"}
+MAX_CHANNELS = 8  # of FLAC
+UNKNOWN_SIZE = 0xFFFFFFFF  # written by programs that stream a WAV to a pipe
+
+
+class AudioError(ValueError):
+    """An audio file that cannot be used; the message names it and says why."""
+
+
+class Recording(NamedTuple):
+    """What a file holds, as 16-bit PCM.
+
+    Attributes:
+        pcm: Samples, `(n_channels, n_samples)`; 8-bit audio sits in the upper byte.
+        sampling_rate: In Hz.
+        bit_depth: 8 for 8-bit files, else 16.
+        subtype: The encoding in the file as libsndfile names it, e.g. `PCM_24`.
+    """
+
+    pcm: Int16[np.ndarray, "n_channels n_samples"]
+    sampling_rate: int
+    bit_depth: int
+    subtype: str
+
+    @property
+    def duration_s(self) -> float:
+        """Length in seconds."""
+        return self.pcm.shape[1] / self.sampling_rate
+
+
+class Encoded(NamedTuple):
+    """Samples as 16-bit PCM, and the share of them (0 to 1) that had to be clipped."""
+
+    pcm: Int16[np.ndarray, "n_channels n_samples"]
+    clipped_fraction: float
+
+
+def read(source: Path | bytes, *, name: str | None = None) -> Recording:
+    """A whole audio file, WAV, FLAC, Ogg, MP3 or whatever libsndfile knows.
+
+    8-bit, 16-bit, µ-law and A-law are read exactly. Wider integers and floats are rounded to 16
+    bits, ties to even.
+
+    Args:
+        source: A path, or the bytes of a file.
+        name: What to call it in errors; the path by default.
+
+    Raises:
+        AudioError: Not readable, shorter than its header says, empty, not finite, or beyond
+            full scale (which 16 bits could only hold clipped).
+    """
+    name = name or (str(source) if isinstance(source, Path) else "audio bytes")
+    try:
+        data = source.read_bytes() if isinstance(source, Path) else source
+    except OSError as error:
+        raise AudioError(f"{name}: {error.strerror or error}") from error
+    _refuse_cut_wav(data, name)
+    try:
+        with soundfile.SoundFile(io.BytesIO(data)) as file:
+            exact = file.subtype in EXACT_IN_16_BITS
+            samples = file.read(dtype="int16" if exact else "float64", always_2d=True).T
+            promised, rate, subtype = file.frames, file.samplerate, file.subtype
+    except (soundfile.LibsndfileError, ValueError, MemoryError) as error:
+        reason = getattr(error, "error_string", None) or str(error)
+        raise AudioError(f"{name}: not readable as audio ({reason.strip()})") from error
+    if samples.shape[1] != promised:
+        raise AudioError(
+            f"{name}: its header promises {promised} samples but {samples.shape[1]} can be read; "
+            "the file is damaged or cut short"
+        )
+    if samples.shape[1] == 0:
+        raise AudioError(f"{name}: holds no samples")
+    if samples.shape[0] > MAX_CHANNELS:
+        raise AudioError(f"{name}: {samples.shape[0]} channels; at most {MAX_CHANNELS} are handled")
+    pcm = samples if exact else round_to_pcm(samples, name=name)
+    bit_depth = 8 if subtype in EIGHT_BIT else 16
+    return Recording(np.ascontiguousarray(pcm), rate, bit_depth, subtype)
+
+
+def _refuse_cut_wav(data: bytes, name: str) -> None:
+    """libsndfile quietly shortens a WAV whose data chunk runs past the end of the file."""
+    if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
+        return
+    at = 12
+    while at + 8 <= len(data):
+        kind, size = data[at : at + 4], struct.unpack("<I", data[at + 4 : at + 8])[0]
+        missing = at + 8 + size - len(data)
+        if kind == b"data" and size != UNKNOWN_SIZE and missing > 0:
+            raise AudioError(f"{name}: cut short, {missing} of {size} bytes of sound are missing")
+        at += 8 + size + size % 2
+
+
+def round_to_pcm(
+    samples: Float[np.ndarray, "n_channels n_samples"], *, name: str = "audio"
+) -> Int16[np.ndarray, "n_channels n_samples"]:
+    """Rounds samples in [-1, 1] to 16 bits, ties to even.
+
+    Raises:
+        AudioError: A sample is NaN or infinite, or beyond full scale.
+    """
+    peak = float(np.max(np.abs(samples), initial=0.0))
+    if not np.isfinite(peak):
+        raise AudioError(f"{name}: {np.sum(~np.isfinite(samples))} samples are NaN or infinite")
+    if peak > 1:
+        raise AudioError(
+            f"{name}: peak {peak:.4g} is beyond full scale and would be clipped; scale it down first"
+        )
+    return np.clip(np.rint(samples * FULL_SCALE), -FULL_SCALE, FULL_SCALE - 1).astype(np.int16)
+
+
+def to_float(pcm: Int16[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """PCM as float32 in [-1, 1)."""
+    return pcm.astype(np.float32) / np.float32(FULL_SCALE)
+
+
+def truncate_to_pcm(samples: Float[np.ndarray, "n_channels n_samples"]) -> Encoded:
+    """Samples as the published generators encode them: clipped, then cut toward zero.
+
+    Source: `docs/papers.md`, VocalGrad generators, shared rules.
+    """
+    clipped = float(np.mean((samples < -1) | (samples > 1))) if samples.size else 0.0
+    scaled = np.clip(samples * FULL_SCALE, -FULL_SCALE, FULL_SCALE - 1)
+    return Encoded(scaled.astype(np.int16), clipped)
+
+
+def encode_flac(pcm: Int16[np.ndarray, "n_channels n_samples"], sampling_rate: int) -> bytes:
+    """The bytes of a 16-bit FLAC file."""
+    buffer = io.BytesIO()
+    soundfile.write(buffer, pcm.T, sampling_rate, format="FLAC", subtype="PCM_16")
+    return buffer.getvalue()

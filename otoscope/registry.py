@@ -1,0 +1,26 @@
+"""The one kind of table that every extension point uses."""
+
+import difflib
+from collections.abc import Mapping
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Registry(dict[str, T]):
+    """A dict that knows what it holds and helps whoever mistypes a name.
+
+    >>> TEMPOS = Registry("tempo", {"allegro": 140, "largo": 50})
+    >>> TEMPOS["alegro"]
+    Traceback (most recent call last):
+    LookupError: no tempo named 'alegro'; did you mean 'allegro'?
+    """
+
+    def __init__(self, kind: str, entries: Mapping[str, T]) -> None:
+        super().__init__(entries)
+        self.kind = kind
+
+    def __missing__(self, name: str) -> T:
+        near = difflib.get_close_matches(name, self, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {sorted(self)}"
+        raise LookupError(f"no {self.kind} named {name!r}; {hint}")
