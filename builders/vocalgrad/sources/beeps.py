@@ -1,0 +1,62 @@
+"""Ten beeps in silence: what is left of a task when nothing in it is speech.
+
+Source: VocalGrad, beep ablation (`docs/papers.md`).
+"""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import soundfile
+from jaxtyping import Int16
+
+from builders.vocalgrad.sources.atomic import write_whole
+from builders.vocalgrad.sources.base import Corpus, Source
+
+SAMPLING_RATE = 48_000
+FREQUENCIES_HZ = (700, 850, 1000, 1150, 1300, 1450, 1600, 1750, 1900, 2050)
+SILENCE_S = 0.75
+BEEP_S = 2.10
+AMPLITUDE = 0.65
+FULL_SCALE = 32767
+
+
+def synthesise_beep(frequency_hz: float) -> Int16[np.ndarray, " n_samples"]:
+    """3.6 s of PCM: silence, a sine that starts at phase 0 with no fades, silence."""
+    times_s = np.arange(round(BEEP_S * SAMPLING_RATE)) / SAMPLING_RATE
+    sine = AMPLITUDE * np.sin(2 * np.pi * frequency_hz * times_s)
+    silence = np.zeros(round(SILENCE_S * SAMPLING_RATE))
+    samples = np.concatenate([silence, sine, silence])
+    return np.rint(samples * FULL_SCALE).astype(np.int16)
+
+
+def open_beeps(work_folder: Path) -> Corpus:
+    """Writes the beeps as WAV files and gives them as test sources.
+
+    Args:
+        work_folder: Where the ten files go; they are the same bytes every time.
+    """
+    sources = []
+    for position, frequency_hz in enumerate(FREQUENCIES_HZ):
+        number = position + 1
+        name = f"beep_{number:02d}"
+        buffer = io.BytesIO()
+        pcm = synthesise_beep(frequency_hz)
+        soundfile.write(buffer, pcm, SAMPLING_RATE, format="WAV", subtype="PCM_16")
+        path = write_whole(Path(work_folder) / f"{name}.wav", buffer.getvalue())
+        span_s = (SILENCE_S, SILENCE_S + BEEP_S)
+        sources.append(
+            Source(name, name, "test", position, path, "beep", f"{number:03d}", "", span_s)
+        )
+    return Corpus(
+        name="Beeps",
+        licence="cc0-1.0",
+        attribution="Made by this program",
+        language=None,
+        synthetic=True,
+        sources=tuple(sources),
+        notes=(
+            f"Ten sines from {FREQUENCIES_HZ[0]} to {FREQUENCIES_HZ[-1]} Hz, {BEEP_S:g} s each, "
+            "with hard edges.",
+        ),
+    )
