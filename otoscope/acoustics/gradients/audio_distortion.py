@@ -1,0 +1,42 @@
+"""Audio distortion: sample and hold without anti-aliasing, at whole holds only."""
+
+from functools import partial
+
+import numpy as np
+
+from otoscope.acoustics.clip import Clip
+from otoscope.acoustics.gradients.base import Changed, Gradient
+from otoscope.acoustics.gradients.levels import pick_levels
+from otoscope.acoustics.trajectories import Trajectory
+
+LOWEST_HZ = {"low": 18_000.0, "mid": 12_000.0, "high": 6_000.0}
+LEAST_HZ = 1_000
+
+
+def hold_of(rate_hz: float, sampling_rate: int) -> int:
+    """Samples that one kept sample lasts for, at an effective rate in Hz.
+
+    >>> [hold_of(rate, 48_000) for rate in (48_000, 30_000, 18_000, 6_000)]
+    [1, 2, 3, 8]
+    """
+    effective = max(LEAST_HZ, min(sampling_rate, round(rate_hz)))
+    return max(1, round(sampling_rate / effective))
+
+
+def hold(rows: np.ndarray, n_hold: int) -> np.ndarray:
+    """Every `n_hold`-th sample repeated, beginning with the first; last axis is time."""
+    n = rows.shape[-1]
+    return rows[..., np.arange(n) // n_hold * n_hold]
+
+
+def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+    """Held segment by segment, the phase of the hold restarting with every context."""
+    return pick_levels(clip, trajectory, partial(hold_of, sampling_rate=clip.sampling_rate), hold)
+
+
+AUDIO_DISTORTION = Gradient(
+    parameter="effective sampling rate (Hz)",
+    up_ends=lambda tier, sampling_rate, bit_depth: (float(sampling_rate), LOWEST_HZ[tier]),
+    effective=hold_of,
+    profiles={"paper": paper},
+)

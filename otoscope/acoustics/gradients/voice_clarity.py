@@ -1,0 +1,73 @@
+"""Voice clarity: a low-pass with a raised-cosine edge; clarity rises as the cutoff does."""
+
+import librosa
+import numpy as np
+from jaxtyping import Float
+
+from otoscope.acoustics.clip import Clip
+from otoscope.acoustics.gradients.base import Changed, Gradient
+from otoscope.acoustics.gradients.levels import match_gain, rms
+from otoscope.acoustics.segments import crossfade_length, join
+from otoscope.acoustics.trajectories import Trajectory
+from otoscope.acoustics.vocoder import HOP, N_FFT, overlap_add, short_window
+
+LOWEST_HZ = {"low": 5_000.0, "mid": 2_500.0, "high": 1_200.0}
+TRANSITION_HZ = 800.0
+
+
+def mask(
+    cutoff_hz: Float[np.ndarray, " n_cutoffs"], frequencies_hz: Float[np.ndarray, " n_bins"]
+) -> Float[np.ndarray, "n_cutoffs n_bins"]:
+    """Gains from 1 to 0 over the 800 Hz around each cutoff."""
+    low = np.maximum(0.0, cutoff_hz - TRANSITION_HZ / 2)[:, None]
+    high = (cutoff_hz + TRANSITION_HZ / 2)[:, None]
+    way = np.clip((frequencies_hz - low) / (high - low), 0, 1)
+    return (0.5 * (1 + np.cos(np.pi * way))).astype(np.float32)
+
+
+def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+    """Filtered segment by segment, each RMS matched to its untouched context; so head and tail."""
+    w, rate = clip.fixed, clip.sampling_rate
+    s = w.segments
+    cutoffs = trajectory.per_segment(len(s))
+    bins = np.fft.rfftfreq(N_FFT, 1 / rate)
+
+    def together(long: np.ndarray) -> list[np.ndarray]:
+        n_frames = w.spectra.n_frames
+        heard = np.arange(n_frames.max()) < n_frames[:, None]
+        sound = overlap_add(w.spectra.frames * mask(cutoffs[long], bins)[:, None], heard)
+        sound = sound[:, N_FFT // 2 :][:, : w.contexts.shape[1]]
+        valid = w.valid[long][:, : sound.shape[1]]
+        energy = np.einsum("ij,ij,ij->i", sound, sound, valid, dtype=np.float64)
+        gain = match_gain(w.rms[long], np.sqrt(energy / s.context_length[long]))
+        first, last = (s.start - s.context_start)[long], (s.end - s.context_start)[long]
+        return [row[a:b] * g for row, a, b, g in zip(sound, first, last, gain, strict=True)]
+
+    def alone(context: np.ndarray, i: int) -> np.ndarray:
+        first = s.start[i] - s.context_start[i]
+        return low_pass(context, float(cutoffs[i]), rate)[first : first + s.end[i] - s.start[i]]
+
+    edges = [
+        clip.shared(("low-pass", side, cutoff), lambda e=edge, c=cutoff: low_pass(e, c, rate))
+        for side, edge, cutoff in (("head", clip.head, trajectory.start), ("tail", clip.tail, trajectory.end))
+    ]
+    return Changed(edges[0], join(w.by_length(together, alone), crossfade_length(rate)), edges[1])
+
+
+def low_pass(x: np.ndarray, cutoff_hz: float, sampling_rate: int) -> np.ndarray:
+    """One stretch of sound filtered at one cutoff, at the RMS it had."""
+    if x.size == 0:
+        return x
+    with short_window(x.size) as sizes:
+        bins = librosa.fft_frequencies(sr=sampling_rate, n_fft=sizes["n_fft"])
+        spectrum = librosa.stft(x, **sizes) * mask(np.array([cutoff_hz]), bins).T
+        filtered = librosa.istft(spectrum, length=x.size, **sizes)
+    return filtered * match_gain(rms(x), rms(filtered))
+
+
+VOICE_CLARITY = Gradient(
+    parameter="cutoff (Hz)",
+    up_ends=lambda tier, sampling_rate, bit_depth: (LOWEST_HZ[tier], sampling_rate / 2),
+    effective=lambda value, sampling_rate: min(value, sampling_rate / 2),
+    profiles={"paper": paper},
+)

@@ -1,0 +1,185 @@
+"""From a source clip and a cell of the design to sound."""
+
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int16
+
+from otoscope.acoustics import codec
+from otoscope.acoustics.clip import Clip
+from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.spans import Span
+from otoscope.acoustics.trajectories import CURVES, DIRECTIONS, TIERS, Trajectory, steered
+
+PROFILES = ("paper",)
+
+
+class Cell(NamedTuple):
+    """One condition of the design, within a category."""
+
+    tier: str
+    curve: str
+    direction: str
+
+    def clip_id(self, item_id: str, source_clip_id: str) -> str:
+        """The published id; the same in every category.
+
+        >>> Cell("low", "linear", "up").clip_id("p226_01", "p226_106")
+        'p226_01__p226_106__linear__low__up'
+        """
+        return "__".join([item_id, source_clip_id, self.curve, self.tier, self.direction])
+
+
+CELLS = tuple(Cell(*names) for names in product(TIERS, CURVES, DIRECTIONS))
+"""The 24 variants of a source, in manifest order."""
+
+
+class Rendering(NamedTuple):
+    """A changed clip and what was done to it.
+
+    Attributes:
+        samples: Waveform, the shape of the input save for time; not clipped, not rounded. float64
+            for volume and float32 else, as published.
+        span: Where speech is now, in samples.
+        trajectory: The parameter's start, end and curve.
+        parameter_s: Times of the parameter curve, seconds of *source* time.
+        parameter: Its values there.
+        no_effect: This cell changes nothing at this rate (or bit depth).
+    """
+
+    samples: Float[np.ndarray, "*shape"]
+    span: Span
+    trajectory: Trajectory
+    parameter_s: Float[np.ndarray, " n_points"]
+    parameter: Float[np.ndarray, " n_points"]
+    no_effect: bool
+
+    def to_pcm(self) -> codec.Encoded:
+        """16-bit PCM as published: clipped and cut toward zero."""
+        return codec.truncate_to_pcm(np.atleast_2d(self.samples))
+
+
+class Source:
+    """A decoded source clip and its span, ready to be rendered in any number of variants."""
+
+    def __init__(
+        self,
+        samples: Float[np.ndarray, "*n_channels n_samples"] | Int16[np.ndarray, "*c n_samples"],
+        sampling_rate: int,
+        span: Span,
+        *,
+        bit_depth: int = 16,
+    ) -> None:
+        """Checks the input.
+
+        Raises:
+            ValueError: No samples, samples not finite, a span outside the clip or empty, a rate
+                that is not positive.
+        """
+        if samples.ndim not in (1, 2) or samples.size == 0:
+            raise ValueError(f"expected (n_samples,) or (n_channels, n_samples), got {samples.shape}")
+        if sampling_rate <= 0:
+            raise ValueError(f"sampling_rate must be positive, got {sampling_rate}")
+        if not 0 <= span[0] < span[1] <= samples.shape[-1]:
+            raise ValueError(f"span {tuple(span)} is not within the clip's {samples.shape[-1]} samples")
+        as_float = codec.to_float(samples) if samples.dtype == np.int16 else samples
+        if not np.isfinite(as_float).all():
+            raise ValueError(f"{np.sum(~np.isfinite(as_float))} samples are NaN or infinite")
+        self.shape, self.sampling_rate, self.span = samples.shape, sampling_rate, Span(*span)
+        self.bit_depth = bit_depth
+        channels = np.atleast_2d(as_float).astype(np.float32)
+        self.clips = [
+            Clip(
+                channel, sampling_rate, self.span,
+                bit_depth=bit_depth, channel=c, n_channels=len(channels),
+            )
+            for c, channel in enumerate(channels)
+        ]
+
+    def render(
+        self, category: str, cell: Cell, *, clip_id: str, profile: str = "paper"
+    ) -> Rendering:
+        """One variant.
+
+        Raises:
+            LookupError: No such category, tier or curve.
+            ValueError: No such direction, or a profile this gradient has not.
+        """
+        gradient = GRADIENTS[category]
+        if profile not in gradient.profiles:
+            raise ValueError(f"{category} has no profile {profile!r}; there are {list(gradient.profiles)}")
+        if cell.tier not in TIERS:
+            raise LookupError(f"no tier named {cell.tier!r}; there are {TIERS}")
+        up_ends = gradient.up_ends(cell.tier, self.sampling_rate, self.bit_depth)
+        trajectory = steered(*up_ends, cell.curve, cell.direction)
+        parts = [
+            gradient.profiles[profile](clip, trajectory, cell.tier, clip_id) for clip in self.clips
+        ]
+        longest = max(part.speech.size for part in parts)
+        samples = np.stack(
+            [np.pad(np.concatenate(part), (0, longest - part.speech.size)) for part in parts]
+        )
+        span = Span(self.span.start, self.span.start + longest)
+        ends = [gradient.effective(value, self.sampling_rate) for value in up_ends]
+        return Rendering(
+            samples.reshape(*self.shape[:-1], samples.shape[-1]),
+            span,
+            trajectory,
+            *self._parameter_curve(trajectory, gradient.per_sample),
+            no_effect=ends[0] == ends[1],
+        )
+
+    def _parameter_curve(
+        self, trajectory: Trajectory, per_sample: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Segment starts, or every 10 ms where the parameter moves with every sample."""
+        start, end = self.span
+        if per_sample:
+            at = np.arange(start, end, max(1, round(0.01 * self.sampling_rate)))
+            values = trajectory.per_sample(self.shape[-1], start, end)[at]
+        else:
+            segments = self.clips[0].fixed.segments
+            at, values = segments.start + start, trajectory.per_segment(len(segments))
+        return at / self.sampling_rate, values
+
+    def variants(
+        self, category: str, item_id: str, source_clip_id: str, *, profile: str = "paper"
+    ) -> Iterator[tuple[Cell, str, Rendering]]:
+        """All 24 cells of a category in manifest order, each with its clip id."""
+        for cell in CELLS:
+            clip_id = cell.clip_id(item_id, source_clip_id)
+            yield cell, clip_id, self.render(category, cell, clip_id=clip_id, profile=profile)
+
+
+def render(
+    samples: Float[np.ndarray, "*n_channels n_samples"] | Int16[np.ndarray, "*c n_samples"],
+    sampling_rate: int,
+    span: tuple[int, int],
+    *,
+    category: str,
+    tier: str,
+    curve: str,
+    direction: str,
+    profile: str = "paper",
+    clip_id: str,
+    bit_depth: int = 16,
+) -> Rendering:
+    """One clip in which one acoustic factor rises or falls.
+
+    Args:
+        samples: Waveform in [-1, 1) or int16, `(n_samples,)` or `(n_channels, n_samples)`.
+        sampling_rate: In Hz.
+        span: Start and end of speech, in samples.
+        category: A key of `GRADIENTS`.
+        tier, curve, direction: `low`/`mid`/`high`; a key of `CURVES`; `up`/`down`.
+        profile: Which rules; `paper` for the published ones.
+        clip_id: Seeds whatever is random; the published id reproduces the published noise.
+        bit_depth: Of the source; only 8 differs, and only in audio roughness.
+
+    Raises:
+        LookupError, ValueError: See `Source`.
+    """
+    source = Source(samples, sampling_rate, Span(*span), bit_depth=bit_depth)
+    return source.render(category, Cell(tier, curve, direction), clip_id=clip_id, profile=profile)

@@ -1,0 +1,77 @@
+"""How one parameter moves from its start to its end.
+
+Conventions: `t` is elapsed time over the span as a fraction, 0 to 1; progress is 0 at the start
+value and 1 at the end value. A direction swaps the two ends and never the curve, so a `down` clip
+is not the time reverse of its `up` clip: `quad_first_flat` is flat first in both.
+
+Source: VocalGrad, appendix B.2.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from otoscope.registry import Registry
+
+TIERS = ("low", "mid", "high")
+DIRECTIONS = ("up", "down")
+LABELS = {"up": "increase", "down": "decrease"}
+JUMP_AT = 0.5
+
+Progress = Callable[[np.ndarray], np.ndarray]
+
+CURVES: Registry[Progress] = Registry(
+    "curve",
+    {
+        "linear": lambda t: t,
+        "quad_first_flat": lambda t: t * t,
+        "quad_last_flat": lambda t: 1 - (1 - t) ** 2,
+        "jump": lambda t: np.where(t < JUMP_AT, 0.0, 1.0),
+    },
+)
+
+
+class Trajectory(NamedTuple):
+    """A parameter on its way from `start` to `end`, in the parameter's own unit."""
+
+    start: float
+    end: float
+    curve: str
+
+    def per_segment(self, n_segments: int) -> Float[np.ndarray, " n_segments"]:
+        """One value a segment, both ends reached exactly; a lone segment takes the end value.
+
+        >>> Trajectory(-6.0, 6.0, "linear").per_segment(5).tolist()
+        [-6.0, -3.0, 0.0, 3.0, 6.0]
+        """
+        index = np.arange(n_segments)
+        t = index / (n_segments - 1) if n_segments > 1 else np.ones(n_segments)
+        return self.start + (self.end - self.start) * CURVES[self.curve](t)
+
+    def per_sample(
+        self, n_samples: int, start: int, end: int
+    ) -> Float[np.ndarray, " n_samples"]:
+        """One value a sample: the start value before `start`, the end value from `end` on.
+
+        A span of at most one sample has no way between, and takes the end value.
+        """
+        values = np.full(n_samples, float(self.end))
+        values[:start] = self.start
+        if end - start > 1:
+            t = np.linspace(0, 1, end - start)
+            values[start:end] = self.start + (self.end - self.start) * CURVES[self.curve](t)
+        return values
+
+
+def steered(up_start: float, up_end: float, curve: str, direction: str) -> Trajectory:
+    """The trajectory of a clip, given the two ends of its `up` version.
+
+    Raises:
+        ValueError: `direction` is neither `up` nor `down`.
+    """
+    if direction not in DIRECTIONS:
+        raise ValueError(f"no direction {direction!r}; there are {DIRECTIONS}")
+    ends = (up_start, up_end) if direction == "up" else (up_end, up_start)
+    return Trajectory(*ends, CURVES[curve] and curve)
