@@ -23,6 +23,7 @@ OVERLAP = N_FFT // HOP
 _HANN = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(N_FFT) / N_FFT)
 WINDOW = _HANN.astype(np.float32)
 WINDOW_SQUARED = (_HANN**2).astype(np.float32).reshape(OVERLAP, HOP)
+FULL_OVERLAP = np.float32(1.5)  # squared Hann windows, four deep, sum to this everywhere
 SILENT = np.finfo(np.float32).tiny
 
 
@@ -134,15 +135,16 @@ def overlap_add(
     """
     n_segments, n_frames, _ = spectra.shape
     parts = np.fft.irfft(spectra, n=N_FFT, axis=-1)
-    parts *= WINDOW
+    parts *= WINDOW / FULL_OVERLAP
     parts = parts.reshape(n_segments, n_frames, OVERLAP, HOP)
-    weight = np.ones((n_segments, n_frames), np.float32) if heard is None else heard.astype("f4")
     sound = np.zeros((n_segments, n_frames + OVERLAP - 1, HOP), np.float32)
-    total = np.zeros_like(sound)
+    covered = np.zeros((n_segments, n_frames + OVERLAP - 1, OVERLAP), bool)
     for k in range(OVERLAP):
         sound[:, k : k + n_frames] += parts[:, :, k]
-        total[:, k : k + n_frames] += weight[:, :, None] * WINDOW_SQUARED[k]
-    np.divide(sound, total, out=sound, where=total > SILENT)
+        covered[:, k : k + n_frames, k] = True if heard is None else heard
+    partly = np.nonzero(covered.any(axis=2) & ~covered.all(axis=2))
+    total = covered[partly] @ WINDOW_SQUARED
+    sound[partly] *= FULL_OVERLAP / np.where(total > SILENT, total, FULL_OVERLAP)
     return sound.reshape(n_segments, -1)
 
 

@@ -16,38 +16,66 @@ REACH_OF_FILTER = 512  # input samples past the last one wanted that still reach
 
 
 def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
-    """Segments of 50 ms; head and tail untouched."""
-    s = clip.fixed.segments
-    semitones = trajectory.per_segment(len(s))
+    """Segments of 50 ms; head and tail untouched.
+
+    Preparing a resampler costs more than using it, and the mirror image of a variant (the other
+    direction, the mirrored curve) needs the same ones. So both are made when either is asked for.
+    """
+    semitones = trajectory.per_segment(len(clip.fixed.segments))
+    made = clip.shared("shifted", dict)
+    asked = tuple(np.round(semitones, 9))
+    if asked not in made:
+        shifted = _shift(clip, np.stack([semitones, semitones[::-1]]))
+        made[asked[::-1]], made[asked] = shifted[1], shifted[0]
+    speech = join(made[asked], crossfade_length(clip.sampling_rate))
+    return Changed(clip.head, speech, clip.tail)
+
+
+def _shift(clip: Clip, semitones: np.ndarray) -> list[list[np.ndarray]]:
+    """For each row of shifts, `(n_rows, n_segments)`, all segments so shifted."""
+    s, w = clip.fixed.segments, clip.fixed
     rates = 2.0 ** (-semitones / 12)
     first, last = s.start - s.context_start, s.end - s.context_start
     n_stretched = np.rint(s.context_length / rates).astype(int)
     needed = np.minimum((last / rates).astype(int) + REACH_OF_FILTER, n_stretched)
 
-    def together(long: np.ndarray) -> list[np.ndarray]:
-        stretched = clip.fixed.spectra.stretch(rates[long], np.zeros_like(needed[long]), needed[long])
-        return [
-            _resampled(x, rate, clip.sampling_rate, b)[a:b]
-            for x, rate, a, b in zip(stretched, rates[long], first[long], last[long], strict=True)
-        ]
+    def together(row: int, long: np.ndarray) -> list[np.ndarray]:
+        return w.spectra.stretch(rates[row][long], np.zeros(long.sum(), int), needed[row][long])
 
-    def alone(context: np.ndarray, i: int) -> np.ndarray:
+    def alone(row: int, context: np.ndarray, i: int) -> np.ndarray:
         with short_window(context.size) as sizes:
-            shifted = librosa.effects.pitch_shift(
-                context, sr=clip.sampling_rate, n_steps=float(semitones[i]), res_type=QUALITY, **sizes
-            )
-        return shifted[first[i] : last[i]]
+            return librosa.effects.time_stretch(context, rate=float(rates[row, i]), **sizes)
 
-    pieces = clip.fixed.by_length(together, alone)
-    return Changed(clip.head, join(pieces, crossfade_length(clip.sampling_rate)), clip.tail)
+    stretched = [
+        x
+        for row in range(len(rates))
+        for x in w.by_length(lambda m, r=row: together(r, m), lambda c, i, r=row: alone(r, c, i))
+    ]
+    resampled = _resample(stretched, rates.ravel(), clip.sampling_rate, int(last.max()))
+    n = len(s)
+    return [
+        [x[a:b] for x, a, b in zip(resampled[k : k + n], first, last, strict=True)]
+        for k in range(0, len(resampled), n)
+    ]
 
 
-def _resampled(stretched: np.ndarray, rate: float, sampling_rate: int, n: int) -> np.ndarray:
-    """At least `n` samples of `stretched`, read `1 / rate` times as fast."""
-    if rate == 1:
-        return stretched
-    shifted = soxr.resample(stretched, sampling_rate / rate, sampling_rate, quality=QUALITY)
-    return np.pad(shifted, (0, max(0, n - shifted.size)))
+def _resample(
+    stretched: list[np.ndarray], rates: np.ndarray, sampling_rate: int, n_samples: int
+) -> list[np.ndarray]:
+    """Each waveform read `1 / rate` times as fast, `n_samples` of it; equal rates go together."""
+    out: list[np.ndarray] = [np.zeros(0, np.float32)] * len(stretched)
+    _, group = np.unique(np.round(rates, 12), return_inverse=True)
+    for g in range(group.max() + 1):
+        members = np.flatnonzero(group == g)
+        longest = max(stretched[i].size for i in members)
+        block = np.stack([np.pad(stretched[i], (0, longest - stretched[i].size)) for i in members], 1)
+        rate = float(rates[members[0]])
+        if rate != 1:
+            block = soxr.resample(block, sampling_rate / rate, sampling_rate, quality=QUALITY)
+        block = np.pad(block, ((0, max(0, n_samples - len(block))), (0, 0)))
+        for i, column in zip(members, np.ascontiguousarray(block[:n_samples].T), strict=True):
+            out[i] = column
+    return out
 
 
 VOICE_PITCH = Gradient(
