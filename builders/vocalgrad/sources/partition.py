@@ -231,8 +231,8 @@ def _one_component(sources: Sequence[Source], shared_texts: str) -> str:
         return f"train and test cannot have different speakers: {why}; ask only for test"
     return (
         f"train and test cannot have different texts: the {len(speakers)} speakers all hang "
-        "together through sentences they share; ask only for test, or pass shared_texts='drop' to leave out "
-        "train clips whose text is tested"
+        "together through sentences they share; ask only for test, or pass shared_texts='drop' to "
+        "leave out train clips whose text is tested"
     )
 
 

@@ -165,8 +165,10 @@ class _Build:
     def everything(self) -> tuple[Source, ...]:
         """Every clip that is long enough; train loses the texts that are tested."""
         recordings = [r for group in self.layout.recordings.values() for r in group]
+        excluded = [r.clip_id for r in recordings if r.clip_id in self.exclude]
+        self.skipped += [Skipped(clip_id, "excluded by hand") for clip_id in excluded]
         clips = []
-        for clip in self.measure(r for r in recordings if r.clip_id not in self.exclude):
+        for clip in self.measure(r for r in recordings if r.clip_id not in excluded):
             if clip.duration_s < self.min_duration_s:
                 reason = f"{clip.duration_s:.3f} s, less than {self.min_duration_s:g} s"
                 self.skipped.append(Skipped(clip.clip_id, reason))

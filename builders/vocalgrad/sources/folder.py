@@ -1,0 +1,184 @@
+"""Any folder of audio as a source corpus, with or without a table that describes it."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import soundfile
+
+from builders.vocalgrad.sources.base import Corpus, Skipped, Source, SourceError
+from builders.vocalgrad.sources.item_ids import refuse_duplicates, safe_id
+from builders.vocalgrad.sources.metadata_csv import Row, read_metadata
+from builders.vocalgrad.sources.partition import (
+    TEST_SHARE,
+    VALIDATION_SHARE,
+    Partition,
+    check_splits,
+    keep_given,
+    leaks,
+    partition,
+)
+
+EXTENSIONS = {
+    *(".wav", ".wave", ".w64", ".rf64", ".caf", ".au", ".snd", ".aif", ".aiff", ".aifc"),
+    *(".flac", ".ogg", ".oga", ".opus", ".mp3"),
+}
+METADATA = "metadata.csv"
+
+
+def open_folder(
+    root: Path,
+    *,
+    splits: Iterable[str] = ("test",),
+    metadata: Path | None = None,
+    licence: str = "unknown",
+    attribution: str = "",
+    language: str | None = None,
+    synthetic: bool = False,
+    name: str | None = None,
+    shared_texts: str = "together",
+    test_share: float = TEST_SHARE,
+    validation_share: float = VALIDATION_SHARE,
+) -> Corpus:
+    """The audio files of a folder and its subfolders, sorted by relative path.
+
+    Whether a file holds sound is not checked here. With a table, only the files it lists are
+    taken; without a split column they are divided by `partition`.
+
+    Args:
+        root: The folder. Hidden files and folders in it are passed over.
+        splits: Any of train, validation and test.
+        metadata: A CSV with the column `file_name` (relative to `root`) and any of `item_id`,
+            `clip_id`, `speaker_id`, `sentence_id`, `transcript` or `text`, `split`, `onset_sec`,
+            `offset_sec`. By default `metadata.csv` in the folder, if there is one.
+        licence: Hub licence identifier.
+        attribution: Who made the recordings.
+        language: ISO 639-1 code.
+        synthetic: Whether a machine spoke.
+        name: What to call the corpus; the folder's name by default.
+        shared_texts: See `partition`; likewise the shares.
+        test_share: Only where the table gives no split.
+        validation_share: Only where the table gives no split.
+
+    Raises:
+        SourceError: No audio, a table that does not fit, or ids that clash.
+    """
+    root, asked = Path(root), check_splits(splits)
+    files = list_audio(root)
+    rows, table = _rows(root, metadata)
+    skipped: list[Skipped] = []
+    if rows is not None:
+        skipped = [Skipped(f, f"not listed in {table}") for f in sorted(files.keys() - rows.keys())]
+        files = _listed_files(root, rows)
+    sources = [
+        _source(file_name, path, (rows or {}).get(file_name) or Row("", file_name))
+        for file_name, path in sorted(files.items())
+    ]
+    _check_ids(sources, root)
+    if sources[0].split:
+        divided = keep_given(sources, asked, where=table)
+    else:
+        divided = partition(
+            sources,
+            splits=asked,
+            test_share=test_share,
+            validation_share=validation_share,
+            shared_texts=shared_texts,
+        )
+    return Corpus(
+        name=name or root.resolve().name,
+        licence=licence,
+        attribution=attribution,
+        language=language,
+        synthetic=synthetic,
+        sources=divided.sources,
+        skipped=(*skipped, *divided.skipped),
+        notes=_notes(divided, table if sources[0].split else ""),
+    )
+
+
+def list_audio(root: Path) -> dict[str, Path]:
+    """Audio files below a folder by relative path, told by their extension.
+
+    Raises:
+        SourceError: Not a folder, or none in it.
+    """
+    if not root.is_dir():
+        raise SourceError(f"{root} is not a folder")
+    found = {}
+    for path in root.rglob("*"):
+        relative = path.relative_to(root)
+        hidden = any(part.startswith(".") for part in relative.parts)
+        if path.suffix.lower() in EXTENSIONS and not hidden and path.is_file():
+            found[relative.as_posix()] = path
+    if not found:
+        raise SourceError(
+            f"{root} and its subfolders hold no audio file; "
+            f"looked for {', '.join(sorted(EXTENSIONS))}"
+        )
+    return found
+
+
+def _rows(root: Path, metadata: Path | None) -> tuple[dict[str, Row] | None, str]:
+    path = root / METADATA if metadata is None else Path(metadata)
+    if metadata is None and not path.exists():
+        return None, METADATA
+    rows = read_metadata(path)
+    if not rows:
+        raise SourceError(f"{path} lists no file")
+    return rows, path.name
+
+
+def _listed_files(root: Path, rows: dict[str, Row]) -> dict[str, Path]:
+    files = {}
+    for file_name, row in rows.items():
+        path = root / file_name
+        if not path.is_file():
+            raise SourceError(f"{row.where}: there is no file {file_name!r} in {root}")
+        if row.span_s is not None:
+            _check_span(path, row, row.span_s[1])
+        files[file_name] = path
+    return files
+
+
+def _check_span(path: Path, row: Row, offset_s: float) -> None:
+    try:
+        header = soundfile.info(str(path))
+    except soundfile.LibsndfileError:
+        return  # the builder says so when it decodes
+    if offset_s * header.samplerate > header.frames + 1:
+        raise SourceError(
+            f"{row.where}: the span ends at {offset_s:g} s, after the end of {row.file_name!r} "
+            f"at {header.frames / header.samplerate:.6g} s"
+        )
+
+
+def _source(file_name: str, path: Path, row: Row) -> Source:
+    try:
+        item_id = row.item_id or safe_id(file_name.removesuffix(path.suffix))
+    except SourceError as error:
+        raise SourceError(f"{error} in {METADATA}") from error
+    return Source(
+        item_id,
+        row.clip_id or item_id,
+        row.split,
+        0,
+        path,
+        row.speaker_id,
+        row.sentence_id,
+        row.transcript,
+        row.span_s,
+    )
+
+
+def _check_ids(sources: list[Source], root: Path) -> None:
+    for what in ("item_id", "clip_id"):
+        ids = defaultdict(list)
+        for source in sources:
+            ids[getattr(source, what)].append(source.path.relative_to(root).as_posix())
+        refuse_duplicates(ids, what=what)
+
+
+def _notes(divided: Partition, given_by: str) -> tuple[str, ...]:
+    how = f"Splits as {given_by} gives them." if given_by else ""
+    return tuple(note for note in [how, *leaks(divided.sources)] if note)

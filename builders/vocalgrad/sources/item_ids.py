@@ -1,0 +1,58 @@
+"""Ids that can be parts of a published clip id, where `__` separates the parts."""
+
+import re
+
+from builders.vocalgrad.sources.base import SourceError
+
+SAFE = re.compile(r"[A-Za-z0-9.-]+(?:_[A-Za-z0-9.-]+)*")
+UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
+
+
+def safe_id(name: str) -> str:
+    """`name` with every run of other characters than letters, digits, dots and hyphens as one `_`.
+
+    >>> safe_id("wav48/p225/p225__001")
+    'wav48_p225_p225_001'
+
+    Raises:
+        SourceError: Nothing is left of it.
+    """
+    safe = UNSAFE.sub("_", name).strip("_")
+    if not safe:
+        raise SourceError(
+            f"no id can be made of {name!r}, which has no Latin letter or digit; "
+            "rename it or give an item_id"
+        )
+    return safe
+
+
+def check_id(name: str, *, where: str) -> str:
+    """`name` itself, when it is safe as it stands.
+
+    Raises:
+        SourceError: It is not.
+    """
+    if SAFE.fullmatch(name) is None:
+        raise SourceError(
+            f"{where}: the id {name!r} must consist of letters, digits, dots, hyphens and single "
+            "underscores between them"
+        )
+    return name
+
+
+def refuse_duplicates(ids: dict[str, list[str]], *, what: str) -> None:
+    """Complains about the first id that stands for more than one thing.
+
+    Args:
+        ids: The things that have each id.
+        what: The kind of id, for the message.
+
+    Raises:
+        SourceError: Naming two of the things.
+    """
+    for name, things in ids.items():
+        if len(things) > 1:
+            raise SourceError(
+                f"{things[0]} and {things[1]} have the same {what} {name!r}; "
+                f"rename one of them or give each its own {what}"
+            )

@@ -1,0 +1,137 @@
+"""The table that may lie beside a folder of audio, and everything that can be wrong with it."""
+
+import csv
+import math
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from builders.vocalgrad.sources.base import SourceError
+from builders.vocalgrad.sources.item_ids import check_id
+from builders.vocalgrad.sources.partition import SPLITS
+
+FILE_NAME = "file_name"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the table says about one file; empty or None where it says nothing."""
+
+    where: str
+    file_name: str
+    item_id: str = ""
+    clip_id: str = ""
+    speaker_id: str = ""
+    sentence_id: str = ""
+    transcript: str = ""
+    split: str = ""
+    span_s: tuple[float, float] | None = None
+
+
+def read_metadata(path: Path) -> dict[str, Row]:
+    """The rows of a metadata CSV by normalised `file_name`, in the order of the file.
+
+    Columns that are not known are ignored. Whether the files exist is not looked at here.
+
+    Args:
+        path: A UTF-8 CSV with a header line.
+
+    Raises:
+        SourceError: The table is not one, or a row contradicts itself or another; the message
+            gives the line.
+    """
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            columns = list(reader.fieldnames or [])
+            _check_columns(path, columns)
+            rows = [_row(f"{path}, line {reader.line_num}", raw) for raw in reader]
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path} is not UTF-8 text ({error.reason}); save it as UTF-8") from error
+    except csv.Error as error:
+        raise SourceError(f"{path} is not a readable CSV: {error}") from error
+    by_name: dict[str, Row] = {}
+    for row in rows:
+        if row.file_name in by_name:
+            first = by_name[row.file_name].where.rpartition(", ")[2]
+            raise SourceError(f"{row.where}: file_name {row.file_name!r} is already on {first}")
+        by_name[row.file_name] = row
+    _check_split_everywhere(rows)
+    return by_name
+
+
+def _check_columns(path: Path, columns: list[str]) -> None:
+    if FILE_NAME not in columns:
+        raise SourceError(f"{path} has no column {FILE_NAME!r}; it has {columns}")
+    twice = sorted({name for name in columns if columns.count(name) > 1})
+    if twice:
+        raise SourceError(f"{path} has the column {twice[0]!r} twice")
+
+
+def _row(where: str, raw: dict[str | None, str | list[str] | None]) -> Row:
+    if None in raw:
+        raise SourceError(f"{where} has more cells than the header has columns")
+    cells = {str(key): " ".join(str(value or "").split()) for key, value in raw.items()}
+    split = cells.get("split", "")
+    if split and split not in SPLITS:
+        raise SourceError(f"{where}: unknown split {split!r}; there are {', '.join(SPLITS)}")
+    ids = {
+        key: check_id(cells[key], where=where) for key in ("item_id", "clip_id") if cells.get(key)
+    }
+    return Row(
+        where=where,
+        file_name=_relative(str(raw[FILE_NAME] or ""), where),
+        speaker_id=cells.get("speaker_id", ""),
+        sentence_id=cells.get("sentence_id", ""),
+        transcript=cells.get("transcript", "") or cells.get("text", ""),
+        split=split,
+        span_s=_span(cells, where),
+        **ids,
+    )
+
+
+def _relative(file_name: str, where: str) -> str:
+    """`file_name` in its shortest form; it may not lead out of the folder."""
+    path = PurePosixPath(file_name.replace("\\", "/").strip())
+    if not path.parts:
+        raise SourceError(f"{where}: file_name is empty")
+    if path.is_absolute() or ".." in path.parts:
+        raise SourceError(
+            f"{where}: file_name {file_name!r} must be relative to the folder and stay inside it"
+        )
+    return str(path)
+
+
+def _span(cells: dict[str, str], where: str) -> tuple[float, float] | None:
+    given = {name: cells.get(name, "") for name in ("onset_sec", "offset_sec")}
+    if not any(given.values()):
+        return None
+    absent = [name for name, value in given.items() if not value]
+    if absent:
+        raise SourceError(f"{where}: {absent[0]} is missing; give both ends of the span or neither")
+    onset_s, offset_s = (_number(name, value, where) for name, value in given.items())
+    if onset_s < 0 or offset_s <= onset_s:
+        raise SourceError(
+            f"{where}: the span from {onset_s:g} to {offset_s:g} s is not one; "
+            "it must start at 0 or later and end after its start"
+        )
+    return onset_s, offset_s
+
+
+def _number(name: str, value: str, where: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise SourceError(f"{where}: {name} must be a number of seconds, got {value!r}")
+    return number
+
+
+def _check_split_everywhere(rows: list[Row]) -> None:
+    without = [row for row in rows if not row.split]
+    if without and len(without) < len(rows):
+        raise SourceError(
+            f"{without[0].where} has no split while other rows have one; give all or none"
+        )

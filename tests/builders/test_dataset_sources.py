@@ -1,0 +1,131 @@
+"""Datasets with an audio column, streamed from disk without a decoder."""
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import soundfile
+
+from builders.vocalgrad.sources.base import SourceError
+from builders.vocalgrad.sources.hub import open_dataset
+
+AUDIO = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+
+
+def clip(level, file_format="WAV"):
+    buffer = io.BytesIO()
+    soundfile.write(buffer, np.full(800, level), 8000, format=file_format, subtype="PCM_16")
+    return buffer.getvalue()
+
+
+ROWS = {
+    "audio": [
+        {"bytes": clip(0.1), "path": "one.wav"},
+        {"bytes": clip(0.2, "FLAC"), "path": None},
+        {"bytes": None, "path": "three.wav"},
+        None,
+        {"bytes": clip(0.3), "path": "../../evil.sh"},
+    ],
+    "text": ["one  text", None, "three", "four", "five"],
+    "spk_id": [11, 12, 13, 14, None],
+}
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    return write(tmp_path / "speech", ROWS)
+
+
+def write(folder, rows, split="train"):
+    folder.mkdir(exist_ok=True)
+    columns = {
+        name: pa.array(v, AUDIO if v and name == "audio" else None) for name, v in rows.items()
+    }
+    pq.write_table(pa.table(columns), folder / f"{split}-00000-of-00001.parquet")
+    return folder
+
+
+def test_rows_become_files_named_after_their_bytes(dataset, tmp_path):
+    work = tmp_path / "work"
+    corpus = open_dataset(dataset, split="train", work_folder=work)
+    assert [s.item_id for s in corpus.sources] == ["row_000000", "row_000001", "row_000004"]
+    assert [s.path.suffix for s in corpus.sources] == [".wav", ".flac", ".wav"]
+    assert [s.path.read_bytes() for s in corpus.sources] == [
+        ROWS["audio"][n]["bytes"] for n in (0, 1, 4)
+    ]
+    assert set(work.iterdir()) == {s.path for s in corpus.sources}
+    assert [s.transcript for s in corpus.sources] == ["one text", "", "five"]
+    assert [s.speaker_id for s in corpus.sources] == ["11", "12", ""]
+    assert [s.split for s in corpus.sources] == ["test"] * 3
+    assert corpus.skipped == (
+        ("row 2", "no audio bytes in 'audio'"),
+        ("row 3", "no audio bytes in 'audio'"),
+    )
+    assert corpus.notes == ("Rows of speech, configuration default, split train.",)
+    assert open_dataset(dataset, split="train", work_folder=work) == corpus
+
+
+def test_limit_and_another_audio_column(tmp_path):
+    folder = write(tmp_path / "d", {"audio": ROWS["audio"][:2], "id": ["a/1", "b 2"]})
+    corpus = open_dataset(folder, split="train", work_folder=tmp_path / "w", limit=1)
+    assert [s.item_id for s in corpus.sources] == ["a_1"]
+    with pytest.raises(SourceError, match=r"has no column 'sound'; it has \['audio', 'id'\]"):
+        open_dataset(folder, split="train", work_folder=tmp_path / "w", audio_column="sound")
+    with pytest.raises(SourceError, match="limit must be at least 1, got 0"):
+        open_dataset(folder, split="train", work_folder=tmp_path / "w", limit=0)
+
+
+def test_raw_bytes_will_do(tmp_path):
+    folder = tmp_path / "d"
+    folder.mkdir()
+    pq.write_table(pa.table({"sound": [clip(0.1)]}), folder / "test.parquet")
+    corpus = open_dataset(folder, split="test", work_folder=tmp_path / "w", audio_column="sound")
+    assert corpus.sources[0].path.read_bytes() == clip(0.1)
+
+
+def test_a_split_column_decides(tmp_path):
+    rows = {"audio": ROWS["audio"][:2], "split": ["test", "train"]}
+    folder = write(tmp_path / "d", rows)
+    corpus = open_dataset(folder, split="train", splits=["train", "test"], work_folder=tmp_path)
+    assert [s.split for s in corpus.sources] == ["test", "train"]
+    write(folder, rows | {"split": ["test", "dev"]})
+    with pytest.raises(SourceError, match="row 1: unknown split 'dev'"):
+        open_dataset(folder, split="train", work_folder=tmp_path)
+
+
+def test_without_a_split_column_speakers_are_kept_apart(tmp_path):
+    audio = [{"bytes": clip(n / 40), "path": None} for n in range(12)]
+    speakers = [f"s{n // 2}" for n in range(12)]
+    folder = write(tmp_path / "d", {"audio": audio, "speaker": speakers})
+    corpus = open_dataset(folder, split="train", splits=["train", "test"], work_folder=tmp_path)
+    sides = {
+        side: {s.speaker_id for s in corpus.sources if s.split == side}
+        for side in ("train", "test")
+    }
+    assert len(sides["test"]) == 2
+    assert not sides["test"] & sides["train"]
+
+
+def test_saved_datasets_open_too(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    saved = datasets.Dataset(pa.table({"audio": pa.array(ROWS["audio"][:2], AUDIO)}))
+    saved.save_to_disk(tmp_path / "one")
+    datasets.DatasetDict({"dev": saved}).save_to_disk(tmp_path / "dict")
+    for folder in ("one", "dict"):
+        corpus = open_dataset(tmp_path / folder, split="dev", work_folder=tmp_path / "w")
+        assert len(corpus.sources) == 2
+
+
+def test_refusals_say_what_to_do(dataset, tmp_path):
+    with pytest.raises(SourceError, match=r"org/speech is not here.* pin it with a revision"):
+        open_dataset("org/speech", split="train", work_folder=tmp_path)
+    with pytest.raises(SourceError, match=r"split 'dev': Bad split: dev. Available .*train"):
+        open_dataset(dataset, split="dev", work_folder=tmp_path)
+    silent = write(tmp_path / "silent", {"audio": [{"bytes": None, "path": "x.wav"}]})
+    with pytest.raises(SourceError, match="none of 1 rows has audio bytes"):
+        open_dataset(silent, split="train", work_folder=tmp_path)
+    twice = write(tmp_path / "twice", {"audio": ROWS["audio"][:2], "id": ["a/b", "a b"]})
+    with pytest.raises(SourceError, match="row 0 and row 1 have the same item_id 'a_b'"):
+        open_dataset(twice, split="train", work_folder=tmp_path)
