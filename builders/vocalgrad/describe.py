@@ -1,0 +1,66 @@
+"""What the card says of a build, computed from its plan and its files."""
+
+from collections import Counter
+from typing import Any
+
+from builders.vocalgrad.build import Built, skipped_lines
+from builders.vocalgrad.plan import SPLITS
+from builders.vocalgrad.repository import configs_of, write_readme
+from builders.vocalgrad.sources.base import Corpus
+from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.trajectories import LABELS, TIERS
+from otoscope.version import __version__
+
+HOMEPAGE = "https://github.com/otoscope/otoscope"
+
+
+def write_card(built: Built, corpus: Corpus, observer: Any) -> None:
+    """Writes README.md; `observer` has the table and what it is based on."""
+    write_readme(
+        built.folder,
+        built.plan,
+        corpus,
+        built.files,
+        pretty_name="VocalGrad",
+        homepage=HOMEPAGE,
+        otoscope_version=__version__,
+        example_repo=built.folder.name,
+        splits=[s for s in map(_split, [built] * len(SPLITS), SPLITS) if s["n_rows"]],
+        categories=[_category(built, name) for name in built.plan.categories],
+        chance=1 / len(LABELS),
+        n_beep=sum(f["rows"] for f in built.files.values() if f["config"] == "beep"),
+        configs=list(configs_of(built.plan, built.files)),
+        rates=", ".join(f"{rate:,} Hz" for rate in sorted({s.sampling_rate for s in built.plan.sources})),
+        origins=Counter(s.span_origin for s in built.plan.sources),
+        skipped=skipped_lines(corpus, built.survey),
+        observer=observer,
+    )
+
+
+def _split(built: Built, split: str) -> dict[str, Any]:
+    sources = built.plan.of_split(split)
+    files = [
+        f
+        for f in built.files.values()
+        if f["split"] == split and f["config"] in built.plan.categories
+    ]
+    return {
+        "name": split,
+        "n_sources": len(sources),
+        "n_speakers": len({s.source.speaker_id for s in sources} - {""}) or "unknown",
+        "n_rows": sum(f["rows"] for f in files),
+        "n_no_effect": sum(f["no_effect"] for f in files),
+        "n_clipped": sum(f["clipped"] for f in files),
+    }
+
+
+def _category(built: Built, name: str) -> dict[str, Any]:
+    gradient = GRADIENTS[name]
+    rates = sorted({(s.sampling_rate, s.bit_depth) for s in built.plan.sources})
+    ends = {tier: gradient.up_ends(tier, *rates[-1]) for tier in TIERS}
+    return {
+        "name": name,
+        "parameter": gradient.parameter,
+        **{tier: f"{start:g} → {end:g}" for tier, (start, end) in ends.items()},
+        "n_no_effect": sum(f["no_effect"] for f in built.files.values() if f["config"] == name),
+    }

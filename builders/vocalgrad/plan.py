@@ -1,0 +1,203 @@
+"""What a build will hold, decided before any sound is made.
+
+A plan lists the sources with their spans and cuts the work into shards. A shard is a pure function
+of the plan and its index: which rows, in which order, in which files. Nothing here depends on how
+many workers there are, or on where the sources lie on disk.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from builders.vocalgrad.sources.base import Source
+from otoscope.acoustics.gradients import BEEP_CATEGORIES
+from otoscope.acoustics.rendering import CELLS
+
+GENERATOR_VERSION = "1"
+"""Rises whenever any byte of a dataset may change."""
+
+SPLITS = ("test", "train", "validation")
+MAX_SOURCES_PER_SHARD = 5
+MAX_FILE_BYTES = 90_000_000  # of PCM, which FLAC never exceeds by much; files stay under 100 MB
+SLOWEST_RATE = 0.6  # speaking speed lengthens a clip by at most this
+MAX_CLIP_BYTES = 50_000_000
+
+Kind = Literal["gradient", "source", "beep"]
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """A source whose file has been read once.
+
+    Attributes:
+        source: What the corpus says of it.
+        sampling_rate: In Hz.
+        n_channels, n_samples, bit_depth: Of the decoded file; bit_depth 8 or 16.
+        subtype: The encoding of the file, as libsndfile names it.
+        span: Start and end of speech, in samples.
+        span_origin: `detected`, `corrected`, `given`, or the policy taken.
+        pcm_sha256: Of the decoded samples.
+    """
+
+    source: Source
+    sampling_rate: int
+    n_channels: int
+    n_samples: int
+    bit_depth: int
+    subtype: str
+    span: tuple[int, int]
+    span_origin: str
+    pcm_sha256: str
+
+    @property
+    def most_bytes(self) -> int:
+        """Upper bound of one rendered clip, in bytes of PCM."""
+        return int(self.n_samples * self.n_channels * 2 / SLOWEST_RATE)
+
+
+class Shard(NamedTuple):
+    """A bounded piece of work.
+
+    Attributes:
+        kind: Which sort of rows.
+        split: Of its rows.
+        first, last: Its sources, `[first, last)` in the plan's list for this kind and split.
+        cells: Its variants, `[start, end)` in `CELLS`.
+        categories: In row order.
+        files: Config name to path inside the dataset folder.
+    """
+
+    kind: Kind
+    split: str
+    first: int
+    last: int
+    cells: tuple[int, int]
+    categories: tuple[str, ...]
+    files: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """Unique in its plan; a file name."""
+        return next(iter(self.files.values())).replace("/", "_").removesuffix(".parquet")
+
+    @property
+    def n_rows(self) -> int:
+        """Rows over all its files."""
+        n_sources = self.last - self.first
+        if self.kind == "source":
+            return n_sources
+        return n_sources * (self.cells[1] - self.cells[0]) * len(self.categories)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that decides the bytes of a build.
+
+    Attributes:
+        categories: In generation order.
+        profile: Which rules.
+        sources: Speech, all splits, in published order within each.
+        beeps: The tones of the ablation; may be empty.
+    """
+
+    categories: tuple[str, ...]
+    profile: str
+    sources: tuple[Surveyed, ...]
+    beeps: tuple[Surveyed, ...]
+    generator_version: str = GENERATOR_VERSION
+
+    def of_split(self, split: str) -> list[Surveyed]:
+        """The speech sources of one split."""
+        return [s for s in self.sources if s.source.split == split]
+
+    def sources_of(self, shard: Shard) -> list[Surveyed]:
+        """The sources of one shard."""
+        pool = list(self.beeps) if shard.kind == "beep" else self.of_split(shard.split)
+        return pool[shard.first : shard.last]
+
+    @property
+    def sampling_rate(self) -> int | None:
+        """In Hz; None where sources differ."""
+        rates = {s.sampling_rate for s in self.sources}
+        return rates.pop() if len(rates) == 1 else None
+
+    @cached_property
+    def shards(self) -> list[Shard]:
+        """All work, in the order of the files."""
+        return [
+            shard
+            for split in SPLITS
+            for shard in (*self._gradient_shards(split), *self._source_shards(split))
+        ] + self._beep_shards()
+
+    def _gradient_shards(self, split: str) -> list[Shard]:
+        pool = self.of_split(split)
+        pieces = list(_pieces([s.most_bytes for s in pool]))
+        return [
+            Shard(
+                "gradient", split, first, last, cells, self.categories,
+                {c: f"{c}/{_file(split, i, len(pieces))}" for c in self.categories},
+            )
+            for i, (first, last, cells) in enumerate(pieces)
+        ]  # fmt: skip
+
+    def _source_shards(self, split: str) -> list[Shard]:
+        pool = self.of_split(split)
+        blocks = list(_blocks([s.most_bytes for s in pool], MAX_FILE_BYTES, len(pool)))
+        return [
+            Shard(
+                "source", split, first, last, (0, 0), (),
+                {"source": f"source/{_file(split, i, len(blocks))}"},
+            )
+            for i, (first, last) in enumerate(blocks)
+        ]  # fmt: skip
+
+    def _beep_shards(self) -> list[Shard]:
+        pieces = list(_pieces([s.most_bytes for s in self.beeps]))
+        categories = [c for c in BEEP_CATEGORIES if c in self.categories]
+        jobs = [(category, piece) for category in categories for piece in pieces]
+        return [
+            Shard(
+                "beep", "test", first, last, cells, (category,),
+                {"beep": f"beep/{_file('test', i, len(jobs))}"},
+            )
+            for i, (category, (first, last, cells)) in enumerate(jobs)
+        ]  # fmt: skip
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of all that decides the bytes; where files lie on disk is not part of it."""
+        described = asdict(self)
+        for surveyed in (*described["sources"], *described["beeps"]):
+            del surveyed["source"]["path"], surveyed["source"]["span_s"]
+        return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+
+
+def _file(split: str, index: int, total: int) -> str:
+    return f"{split}-{index:05d}-of-{total:05d}.parquet"
+
+
+def _blocks(sizes: Sequence[int], limit: int, most: int) -> Iterator[tuple[int, int]]:
+    """Runs of neighbours whose sizes sum to at most `limit`, at most `most` long, never empty."""
+    first, total = 0, 0
+    for i, size in enumerate(sizes):
+        if i > first and (total + size > limit or i - first == most):
+            yield first, i
+            first, total = i, 0
+        total += size
+    if first < len(sizes):
+        yield first, len(sizes)
+
+
+def _pieces(clip_bytes: Sequence[int]) -> Iterator[tuple[int, int, tuple[int, int]]]:
+    """Blocks of sources with all cells; a source too long for one file is cut between cells."""
+    whole = len(CELLS)
+    for first, last in _blocks([whole * b for b in clip_bytes], MAX_FILE_BYTES, MAX_SOURCES_PER_SHARD):
+        n_parts = 1
+        if last - first == 1:
+            n_parts = min(whole, -(-whole * clip_bytes[first] // MAX_FILE_BYTES))
+        for k in range(n_parts):
+            yield first, last, (k * whole // n_parts, (k + 1) * whole // n_parts)

@@ -1,0 +1,82 @@
+"""Progress bars with rate and time left; silent where nobody watches."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+
+class Step(Protocol):
+    """Tells a bar how far things are."""
+
+    def __call__(self, n: int = 1, *, total: bool = False) -> None:
+        """`n` more are done, or `n` in all."""
+
+
+class Progress:
+    """Shows nothing; what a library call uses."""
+
+    @contextlib.contextmanager
+    def bar(self, name: str, n: int) -> Iterator[Step]:
+        """A bar for `n` things."""
+        yield lambda n=1, total=False: None
+
+
+class Shown(Progress):
+    """Bars on a terminal; a line now and then where output is not one."""
+
+    def __init__(self, *, every_s: float = 10.0, say: Callable[[str], None] = print) -> None:
+        self.every_s, self.say = every_s, say
+
+    @contextlib.contextmanager
+    def bar(self, name: str, n: int) -> Iterator[Step]:
+        """A bar for `n` things."""
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress as Bars,
+            SpinnerColumn,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        if not Console().is_terminal:
+            with self._lines(name, n) as step:
+                yield step
+            return
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+        )
+        with Bars(*columns) as bars:
+            task = bars.add_task(name, total=n, rate="")
+            began = time.monotonic()
+
+            def step(n: int = 1, *, total: bool = False) -> None:
+                bars.update(task, **({"completed": n} if total else {"advance": n}))  # type: ignore[arg-type]
+                done = bars.tasks[0].completed
+                bars.update(task, rate=f"{done / max(time.monotonic() - began, 1e-9):.0f}/s")
+
+            yield step
+
+    @contextlib.contextmanager
+    def _lines(self, name: str, n: int) -> Iterator[Step]:
+        began = last = time.monotonic()
+        done = 0
+
+        def step(k: int = 1, *, total: bool = False) -> None:
+            nonlocal done, last
+            done = k if total else done + k
+            now = time.monotonic()
+            if now - last >= self.every_s and done:
+                last, rate = now, done / (now - began)
+                left = (n - done) / rate
+                self.say(f"{name}: {done} of {n}, {rate:.0f}/s, {left:.0f} s left")
+
+        yield step
+        self.say(f"{name}: {done} of {n} in {time.monotonic() - began:.1f} s")

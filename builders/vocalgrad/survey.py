@@ -1,0 +1,163 @@
+"""Reads every source once, before any sound is made: is it usable, and where is its speech?"""
+
+import csv
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from builders.vocalgrad.plan import MAX_CLIP_BYTES, Surveyed
+from builders.vocalgrad.shards import pcm_sha256
+from builders.vocalgrad.sources.base import Skipped, Source, SourceError
+from otoscope.acoustics import codec
+from otoscope.acoustics.spans import DEFAULT_POLICIES, Policy, Problem, decide
+
+Policies = Mapping[Problem, Policy]
+
+
+class Correction(NamedTuple):
+    """What a person decided on looking at a clip: its span in seconds, or None to leave it out."""
+
+    span_s: tuple[float, float] | None
+
+
+class Survey(NamedTuple):
+    """What a look at every source brought.
+
+    Attributes:
+        sources: Those that can be used, in order.
+        refused: Those that cannot, and why.
+        doubtful: Those used with a span that the detector alone should not be trusted with.
+    """
+
+    sources: tuple[Surveyed, ...]
+    refused: tuple[Skipped, ...]
+    doubtful: tuple[Skipped, ...]
+
+
+def survey(
+    sources: Sequence[Source],
+    *,
+    policies: Policies = DEFAULT_POLICIES,
+    corrections: Mapping[str, Correction] | None = None,
+    on_source: Callable[[], None] = lambda: None,
+) -> Survey:
+    """Decodes each source and settles its span.
+
+    Args:
+        sources: From a corpus.
+        policies: What to do where the detector fails.
+        corrections: By clip id; they win over everything.
+        on_source: Called after each.
+
+    Raises:
+        SourceError: Two sources share an id, or a correction names no source.
+    """
+    corrections = corrections or {}
+    _refuse_duplicates(sources)
+    unknown = sorted(set(corrections) - {s.clip_id for s in sources})
+    if unknown:
+        raise SourceError(f"corrections name clips that are not among the sources: {unknown[:5]}")
+    usable, refused, doubtful = [], [], []
+    for source in sources:
+        try:
+            surveyed, problems = _look_at(source, policies, corrections.get(source.clip_id))
+        except (codec.AudioError, SourceError) as error:
+            refused.append(Skipped(source.clip_id, str(error)))
+        else:
+            usable.append(surveyed)
+            if problems:
+                why = f"{', '.join(problems)}; span {surveyed.span_origin}"
+                doubtful.append(Skipped(source.clip_id, why))
+        on_source()
+    return Survey(tuple(usable), tuple(refused), tuple(doubtful))
+
+
+def _look_at(
+    source: Source, policies: Policies, correction: Correction | None
+) -> tuple[Surveyed, list[Problem]]:
+    recording = codec.read(source.path)
+    rate, (n_channels, n_samples) = recording.sampling_rate, recording.pcm.shape
+    problems: list[Problem] = []
+    if correction is not None:
+        if correction.span_s is None:
+            raise SourceError(f"{source.path}: left out by a correction")
+        span, origin = _samples_of(correction.span_s, recording, source), "corrected"
+    elif source.span_s is not None:
+        span, origin = _samples_of(source.span_s, recording, source), "given"
+    else:
+        decision = decide(codec.to_float(recording.pcm), rate, dict(policies))
+        problems, origin = decision.problems, decision.origin
+        if decision.span is None:
+            raise SourceError(f"{source.path}: no usable span of speech ({', '.join(problems)})")
+        span = tuple(decision.span)
+    surveyed = Surveyed(
+        source, rate, n_channels, n_samples, recording.bit_depth, recording.subtype,
+        span, origin, pcm_sha256(recording),
+    )  # fmt: skip
+    if surveyed.most_bytes > MAX_CLIP_BYTES:
+        raise SourceError(
+            f"{source.path}: {recording.duration_s:.0f} s is too long for one row; cut it into "
+            "shorter clips"
+        )
+    return surveyed, problems
+
+
+def _samples_of(
+    span_s: tuple[float, float], recording: codec.Recording, source: Source
+) -> tuple[int, int]:
+    start, end = (round(t * recording.sampling_rate) for t in span_s)
+    n = recording.pcm.shape[1]
+    if not 0 <= start < end <= n:
+        raise SourceError(
+            f"{source.path}: span {span_s[0]:g} to {span_s[1]:g} s is not within the clip's "
+            f"{recording.duration_s:g} s"
+        )
+    return start, end
+
+
+def _refuse_duplicates(sources: Iterable[Source]) -> None:
+    seen: dict[tuple[str, str], Source] = {}
+    for source in sources:
+        for kind, key in (("item id", source.item_id), ("clip id", source.clip_id)):
+            other = seen.setdefault((source.split + kind, key), source)
+            if other is not source:
+                raise SourceError(
+                    f"two {source.split} sources have the {kind} {key!r}: {other.path} and "
+                    f"{source.path}"
+                )
+
+
+def read_corrections(path: Path) -> dict[str, Correction]:
+    """Spans a person has corrected, by clip id.
+
+    The CSV has columns `clip_id`, `onset_sec`, `offset_sec` and, optionally, `drop` (`yes` leaves
+    the clip out; its times may then be empty). The page of `spans` writes it.
+
+    Raises:
+        SourceError: A column is missing, a number is not one, or a clip appears twice.
+    """
+    try:
+        with path.open(newline="") as file:
+            reader = csv.DictReader(file)
+            missing = {"clip_id", "onset_sec", "offset_sec"} - set(reader.fieldnames or ())
+            if missing:
+                raise SourceError(
+                    f"{path}: lacks the column(s) {sorted(missing)}; it has {reader.fieldnames}"
+                )
+            lines = list(reader)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path}: cannot be read ({error})") from error
+    corrections: dict[str, Correction] = {}
+    for number, line in enumerate(lines, start=2):
+        clip_id = line["clip_id"]
+        if clip_id in corrections:
+            raise SourceError(f"{path}, line {number}: {clip_id!r} appears twice")
+        if (line.get("drop") or "").strip().lower() in {"yes", "1", "true", "y"}:
+            corrections[clip_id] = Correction(None)
+            continue
+        try:
+            span = float(line["onset_sec"]), float(line["offset_sec"])
+        except (TypeError, ValueError) as error:
+            raise SourceError(f"{path}, line {number}: times must be numbers ({error})") from error
+        corrections[clip_id] = Correction(span)
+    return corrections
