@@ -118,10 +118,9 @@ class Plan:
         pool = list(self.beeps) if shard.kind == "beep" else self.of_split(shard.split)
         return pool[shard.first : shard.last]
 
-    @property
-    def sampling_rate(self) -> int | None:
-        """In Hz; None where sources differ."""
-        rates = {s.sampling_rate for s in self.sources}
+    def sampling_rate(self, kind: Kind) -> int | None:
+        """In Hz; None where the sources of this kind differ."""
+        rates = {s.sampling_rate for s in (self.beeps if kind == "beep" else self.sources)}
         return rates.pop() if len(rates) == 1 else None
 
     @cached_property

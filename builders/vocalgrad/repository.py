@@ -72,7 +72,7 @@ def _patterns(parts: Sequence[str], split: str) -> str | list[str]:
 
 
 def _info(plan: Plan, config: str, files: Files, splits: Sequence[str]) -> DatasetInfo:
-    rate = None if config == "beep" else plan.sampling_rate
+    rate = plan.sampling_rate("beep" if config == "beep" else "gradient")
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for file in files.values():
         counts[file["split"]].update(rows=file["rows"], bytes=file["bytes"])

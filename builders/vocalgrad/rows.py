@@ -9,32 +9,40 @@ from otoscope.acoustics.trajectories import LABELS
 from otoscope.prompts import ask
 
 LABEL_NAMES = ["decrease", "increase"]
-STRINGS = (
-    "category", "attribute", "prompt", "clip_id", "direction", "curve", "tier", "profile",
-    "source_id", "speaker_id", "sentence_id", "transcript",
-)  # fmt: skip
-SPAN_SECONDS = ("span_start_s", "span_end_s", "source_span_start_s", "source_span_end_s")
 
 
 def features(sampling_rate: int | None) -> datasets.Features:
     """Columns in order; `sampling_rate` in Hz, or None where clips differ."""
     text, number = datasets.Value("string"), datasets.Value("float64")
-    return datasets.Features(
-        {
-            "id": text,
-            "audio": datasets.Audio(sampling_rate=sampling_rate),
-            "label": datasets.ClassLabel(names=LABEL_NAMES),
-            **dict.fromkeys(STRINGS, text),
-            **dict.fromkeys(SPAN_SECONDS, number),
-            "span_origin": text,
-            "start_value": number,
-            "end_value": number,
-            "clipped_fraction": number,
-            "no_effect": datasets.Value("bool"),
-            "generator_version": text,
-            "row": datasets.Value("int64"),
-        }
-    )
+    columns = {
+        "id": text,
+        "audio": datasets.Audio(sampling_rate=sampling_rate),
+        "category": text,
+        "attribute": text,
+        "label": datasets.ClassLabel(names=LABEL_NAMES),
+        "prompt": text,
+        "clip_id": text,
+        "direction": text,
+        "curve": text,
+        "tier": text,
+        "profile": text,
+        "source_id": text,
+        "speaker_id": text,
+        "sentence_id": text,
+        "transcript": text,
+        "span_start_s": number,
+        "span_end_s": number,
+        "source_span_start_s": number,
+        "source_span_end_s": number,
+        "span_origin": text,
+        "start_value": number,
+        "end_value": number,
+        "clipped_fraction": number,
+        "no_effect": datasets.Value("bool"),
+        "generator_version": text,
+        "row": datasets.Value("int64"),
+    }
+    return datasets.Features(columns)
 
 
 def audio_of(row_id: str, flac: bytes) -> dict[str, object]:

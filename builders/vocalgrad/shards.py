@@ -151,7 +151,7 @@ def write_files(
     plan: Plan, shard: Shard, folder: Path, *, on_row: Callable[[], None] = lambda: None
 ) -> dict[str, Counter[str]]:
     """One Parquet file a config, in row groups of bounded size; counts of rows by config."""
-    schema = features(plan.sampling_rate if shard.kind != "beep" else None).arrow_schema
+    schema = features(plan.sampling_rate(shard.kind)).arrow_schema
     tally: dict[str, Counter[str]] = defaultdict(Counter)
     waiting: dict[str, list[Row]] = defaultdict(list)
     size: Counter[str] = Counter()

@@ -1,0 +1,257 @@
+"""Make, check and look at VocalGrad.
+
+    python -m builders.vocalgrad build --source vctk:/data/VCTK-Corpus --splits test,train --out vocalgrad
+"""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from builders.vocalgrad.build import (
+    BuildError,
+    Estimate,
+    build as make,
+    estimate,
+    limited,
+    plan_build,
+)
+from builders.vocalgrad.finish import finish
+from builders.vocalgrad.progress import Shown
+from builders.vocalgrad.sources.base import Corpus, SourceError
+from builders.vocalgrad.sources.choose import Choice, cache_folder, open_choice
+from builders.vocalgrad.sources.vctk_verify import verify
+from builders.vocalgrad.spans_page import write_spans_page
+from builders.vocalgrad.survey import read_corrections, survey
+from otoscope.acoustics.spans import Policy, Problem
+
+app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
+sources_app = typer.Typer(help="Which clips a corpus gives.", no_args_is_help=True)
+app.add_typer(sources_app, name="sources")
+
+Where = Annotated[
+    str,
+    typer.Option(
+        "--source",
+        help="KIND[:WHERE]: `voices[:N]` (N sources spoken by voices that ship in packages), "
+        "`vctk:PATH`, `folder:PATH`, `dataset:PATH_OR_REPO[@REVISION]`.",
+    ),
+]
+Splits = Annotated[str, typer.Option(help="Comma-separated: test, train, validation.")]
+Selection = Annotated[
+    str, typer.Option(help="VCTK: `published` (our draw), `frozen` (the list), `all` (every clip).")
+]
+Microphone = Annotated[str, typer.Option(help="VCTK 0.92: `mic1` or `mic2`.")]
+Metadata = Annotated[
+    Path | None, typer.Option(help="folder: CSV with file_name and more; default metadata.csv.")
+]
+Licence = Annotated[str, typer.Option(help="folder, dataset: Hub licence identifier for the card.")]
+Attribution = Annotated[str, typer.Option(help="folder, dataset: who made the recordings.")]
+Language = Annotated[str, typer.Option(help="folder, dataset: language code for the card.")]
+FromSplit = Annotated[str, typer.Option(help="dataset: the split to read.")]
+Config = Annotated[str, typer.Option(help="dataset: the config to read.")]
+AudioColumn = Annotated[str, typer.Option(help="dataset: the column with audio.")]
+Limit = Annotated[
+    int | None, typer.Option(min=1, help="At most so many sources a split, spread over speakers.")
+]
+Corrections = Annotated[
+    Path | None, typer.Option(help="CSV of corrected spans, as the page of `spans` saves it.")
+]
+NothingFound = Annotated[Policy, typer.Option(help="A clip without a detectable span.")]
+Short = Annotated[Policy, typer.Option(help="A detected span under 1 s.")]
+LoudStart = Annotated[Policy, typer.Option(help="A clip that begins with speech.")]
+
+
+def choice(context: typer.Context) -> Choice:
+    """The source options of whichever command was called."""
+    return Choice.from_options(context.params)
+
+
+@app.command()
+def build(
+    context: typer.Context,
+    out: Annotated[Path, typer.Option(help="The dataset folder; its name is what you load.")] = Path(
+        "vocalgrad"
+    ),
+    source: Where = "voices:40",
+    splits: Splits = "test",
+    selection: Selection = "published",
+    microphone: Microphone = "mic1",
+    metadata: Metadata = None,
+    licence: Licence = "unknown",
+    attribution: Attribution = "",
+    language: Language = "",
+    from_split: FromSplit = "test",
+    config: Config = "",
+    audio_column: AudioColumn = "audio",
+    limit_sources: Limit = None,
+    categories: Annotated[str, typer.Option(help="Comma-separated; all nine by default.")] = "",
+    profile: Annotated[str, typer.Option(help="Which rules: `paper`.")] = "paper",
+    beeps: Annotated[bool, typer.Option(help="The ten-tone ablation as config `beep`.")] = True,
+    corrections: Corrections = None,
+    on_nothing_found: NothingFound = Policy.REFUSE,
+    on_short: Short = Policy.KEEP,
+    on_loud_start: LoudStart = Policy.QUIETEST_FLOOR,
+    on_error: Annotated[
+        str, typer.Option(help="`stop` at sources that cannot be used, or `skip` and count them.")
+    ] = "stop",
+    verify: Annotated[
+        str, typer.Option(help="Clips the slope observer is asked about: `sample`, `all`, `none`.")
+    ] = "sample",
+    num_proc: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
+    overwrite: Annotated[bool, typer.Option(help="Throw away another build in --out.")] = False,
+    dry_run: Annotated[bool, typer.Option(help="Counts and sizes only; makes no sound.")] = False,
+) -> None:
+    """Makes a dataset folder that `load_dataset` and the Hub understand.
+
+    Stopped at any moment, it goes on where it was when called again. The bytes do not depend on
+    --num-proc.
+    """
+    progress = Shown()
+    _one_of("--on-error", on_error, ("stop", "skip"))
+    _one_of("--verify", verify, ("sample", "all", "none"))
+    if dry_run and source.partition(":")[0] == "voices":
+        typer.echo("The voices speak before spans are known: this counts 3.5 s for each source.")
+    corpus = open_choice(choice(context), progress, silent=dry_run)
+    plan, seen = plan_build(
+        corpus,
+        open_choice(Choice("beep"), progress) if beeps else None,
+        categories=[c for c in categories.split(",") if c] or None,
+        profile=profile,
+        policies=_policies(on_nothing_found, on_short, on_loud_start),
+        corrections=read_corrections(corrections) if corrections else None,
+        on_error="skip" if on_error == "skip" else "stop",
+        limit_sources=limit_sources,
+        progress=progress,
+    )
+    _say_left_out(corpus, [*corpus.skipped, *seen.refused], seen.doubtful)
+    if dry_run:
+        _say_estimate(estimate(plan), out)
+        return
+    built = make(
+        plan, seen, corpus, out, num_proc=num_proc, overwrite=overwrite, progress=progress
+    )
+    typer.echo(finish(built, corpus, verify=verify, num_proc=num_proc, progress=progress))
+
+
+@app.command()
+def spans(
+    context: typer.Context,
+    out: Annotated[Path, typer.Option(help="The page.")] = Path("spans.html"),
+    source: Where = "voices:40",
+    splits: Splits = "test",
+    selection: Selection = "published",
+    microphone: Microphone = "mic1",
+    metadata: Metadata = None,
+    from_split: FromSplit = "test",
+    config: Config = "",
+    audio_column: AudioColumn = "audio",
+    limit_sources: Limit = None,
+    corrections: Corrections = None,
+    on_nothing_found: NothingFound = Policy.REFUSE,
+    on_short: Short = Policy.KEEP,
+    on_loud_start: LoudStart = Policy.QUIETEST_FLOOR,
+) -> None:
+    """Writes one page of waveforms with their spans, to look through and correct by ear and eye.
+
+    The page saves a CSV of corrections, which `build --corrections` and this command read.
+    """
+    progress = Shown()
+    corpus = open_choice(choice(context), progress)
+    known = read_corrections(corrections) if corrections else None
+    sources = limited(corpus.sources, limit_sources)
+    with progress.bar("Looking at sources", len(sources)) as step:
+        seen = survey(
+            sources,
+            policies=_policies(on_nothing_found, on_short, on_loud_start),
+            corrections=known,
+            on_source=step,
+        )
+    write_spans_page(out, sources, seen)
+    _say_left_out(corpus, seen.refused, seen.doubtful)
+    typer.echo(f"{len(seen.sources)} spans, {len(seen.doubtful)} to look at first: {out}")
+
+
+@sources_app.command("list")
+def list_sources(
+    context: typer.Context,
+    source: Where = "voices:40",
+    splits: Splits = "test",
+    selection: Selection = "published",
+    microphone: Microphone = "mic1",
+    metadata: Metadata = None,
+    from_split: FromSplit = "test",
+    config: Config = "",
+    audio_column: AudioColumn = "audio",
+    limit_sources: Limit = None,
+) -> None:
+    """Prints the chosen sources as CSV: split, item, clip, speaker, sentence, file, transcript."""
+    import csv
+    import sys
+
+    corpus = open_choice(choice(context), Shown(say=lambda line: typer.echo(line, err=True)))
+    writer = csv.writer(sys.stdout)
+    writer.writerow(
+        ["split", "item_id", "clip_id", "speaker_id", "sentence_id", "path", "transcript"]
+    )
+    for s in limited(corpus.sources, limit_sources):
+        writer.writerow(
+            [s.split, s.item_id, s.clip_id, s.speaker_id, s.sentence_id, s.path, s.transcript]
+        )
+
+
+@sources_app.command("verify")
+def verify_sources(
+    vctk: Annotated[Path, typer.Argument(help="The folder with speaker-info.txt in it.")],
+    microphone: Microphone = "mic1",
+) -> None:
+    """Compares a VCTK folder with the published list of test clips; exit code 1 if it differs."""
+    report = verify(vctk, microphone=microphone)
+    typer.echo(report.summary())
+    if not report.agrees:
+        raise typer.Exit(1)
+
+
+def _policies(nothing_found: Policy, short: Policy, loud_start: Policy) -> dict[Problem, Policy]:
+    return {
+        Problem.NOTHING_FOUND: nothing_found,
+        Problem.SHORT: short,
+        Problem.FROM_FIRST_FRAME: loud_start,
+    }
+
+
+def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise typer.BadParameter(f"{value!r} is not one of {', '.join(allowed)}", param_hint=option)
+
+
+def _say_left_out(corpus: Corpus, refused: list, doubtful: tuple) -> None:
+    for title, lines in (("left out", refused), ("span in doubt", doubtful)):
+        for skipped in lines[:10]:
+            typer.echo(f"{title}: {skipped.name}: {skipped.reason}", err=True)
+        if len(lines) > 10:
+            typer.echo(f"{title}: and {len(lines) - 10} more, listed in the card", err=True)
+
+
+def _say_estimate(e: Estimate, out: Path) -> None:
+    for name, n in e.rows.items():
+        typer.echo(f"{name:18} {n:>9,} clips")
+    typer.echo(
+        f"{e.n_files} files, {e.audio_hours:.1f} h of audio, about {e.bytes_likely / 1e9:.2f} GB "
+        f"(at most {e.bytes_at_most / 1e9:.2f} GB) in {out}; nothing was written"
+    )
+
+
+def main() -> None:
+    """Runs the command; a fault that the user can mend is one line."""
+    try:
+        app()
+    except (BuildError, SourceError, LookupError) as error:
+        message = error.args[0] if error.args else str(error)
+        typer.echo(f"error: {message}", err=True)
+        raise SystemExit(2) from None
+
+
+if __name__ == "__main__":
+    main()

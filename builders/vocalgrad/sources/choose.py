@@ -1,0 +1,141 @@
+"""From `KIND[:WHERE]` and options to a corpus."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from builders.vocalgrad.progress import Progress
+from builders.vocalgrad.sources import SOURCES, load
+from builders.vocalgrad.sources.base import Corpus, Source, SourceError
+
+DEFAULT_N_VOICED = 40
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which corpus, and which part of it; see the options of the same names."""
+
+    source: str
+    splits: str = "test"
+    selection: str = "published"
+    microphone: str = "mic1"
+    metadata: Path | None = None
+    licence: str = "unknown"
+    attribution: str = ""
+    language: str = ""
+    from_split: str = "test"
+    config: str = ""
+    audio_column: str = "audio"
+    limit_sources: int | None = None
+    on_error: str = "stop"
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> "Choice":
+        """Takes what it knows from a command's options."""
+        return cls(**{f.name: options[f.name] for f in fields(cls) if f.name in options})
+
+    @property
+    def kind(self) -> str:
+        """A key of `SOURCES`."""
+        return self.source.partition(":")[0]
+
+    @property
+    def where(self) -> str:
+        """What comes after the kind."""
+        return self.source.partition(":")[2]
+
+
+def cache_folder() -> Path:
+    """Where spoken and streamed sources are kept: $OTOSCOPE_CACHE, or the user's cache folder."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("OTOSCOPE_CACHE") or Path(home) / "otoscope")
+
+
+def open_choice(choice: Choice, progress: Progress) -> Corpus:
+    """Opens the corpus that was asked for.
+
+    Raises:
+        LookupError: There is no such kind.
+        SourceError: The corpus cannot be used as asked.
+    """
+    SOURCES[choice.kind]
+    splits = tuple(name for name in choice.splits.split(",") if name)
+    if not splits:
+        raise SourceError("--splits names no split; there are test, train and validation")
+    return _OPENERS[choice.kind](choice, splits, progress)
+
+
+def _open_voices(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
+    n = DEFAULT_N_VOICED
+    if choice.where:
+        if not choice.where.isdecimal() or int(choice.where) < 1:
+            raise SourceError(f"--source voices:{choice.where}: N must be a whole number from 1")
+        n = int(choice.where)
+    with progress.bar("Speaking", n * len({*splits} - {"validation"})) as step:
+        return load("voices")(
+            cache_folder(), n_sources=n, splits=splits, progress=lambda done, total: step(done, total=True)
+        )
+
+
+def _open_vctk(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
+    with progress.bar("Reading headers", 0) as step:
+        return load("vctk")(
+            _existing(choice),
+            splits=splits,
+            selection=choice.selection,
+            microphone=choice.microphone,
+            on_error="skip" if choice.on_error == "skip" else "raise",
+            progress=lambda done, total: step(done, total=True),
+        )
+
+
+def _open_folder(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
+    return load("folder")(
+        _existing(choice),
+        splits=splits,
+        metadata=choice.metadata,
+        licence=choice.licence,
+        attribution=choice.attribution,
+        language=choice.language or None,
+    )
+
+
+def _open_dataset(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
+    name, _, revision = choice.where.partition("@")
+    if not name:
+        raise SourceError("--source dataset:PATH_OR_REPO[@REVISION] needs a path or a repository")
+    return load("dataset")(
+        name,
+        split=choice.from_split,
+        config=choice.config or None,
+        revision=revision or None,
+        audio_column=choice.audio_column,
+        limit=choice.limit_sources,
+        licence=choice.licence,
+        attribution=choice.attribution,
+        language=choice.language or None,
+        splits=splits,
+        work_folder=cache_folder() / "streamed",
+    )
+
+
+def _open_beeps(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
+    return load("beep")(cache_folder() / "beeps")
+
+
+def _existing(choice: Choice) -> Path:
+    path = Path(choice.where).expanduser()
+    if not choice.where or not path.is_dir():
+        raise SourceError(f"--source {choice.source}: there is no folder {choice.where!r}")
+    return path
+
+
+_OPENERS = {
+    "voices": _open_voices,
+    "vctk": _open_vctk,
+    "folder": _open_folder,
+    "dataset": _open_dataset,
+    "beep": _open_beeps,
+}
