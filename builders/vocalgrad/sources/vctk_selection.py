@@ -153,11 +153,7 @@ def draw_train_clips(
     names = sorted(speakers)
     if not names:
         raise SourceError(f"all speakers are test speakers, none is left to train on; {WAY_OUT}")
-    targets = dict.fromkeys(names, n_clips // len(names))
-    lucky = names.copy()
-    rng.shuffle(lucky)
-    for name in lucky[: n_clips % len(names)]:
-        targets[name] += 1
+    targets = _train_targets(names, n_clips, rng)
     queues: dict[str, list[Clip]] = {}
     for name in names:
         eligible = _eligible(clips.get(name, ()), min_duration_s, exclude)
@@ -188,6 +184,14 @@ def _eligible(clips: Iterable[Clip], min_duration_s: float, exclude: Collection[
     return sorted(
         (clip for clip in fitting if clip.clip_id not in exclude), key=lambda clip: clip.sentence_id
     )
+
+
+def _train_targets(names: Sequence[str], n_clips: int, rng: random.Random) -> dict[str, int]:
+    """Equal shares; who gets the remainder is shuffled."""
+    each, over = divmod(n_clips, len(names))
+    lucky = list(names)
+    rng.shuffle(lucky)
+    return {name: each + (name in lucky[:over]) for name in names}
 
 
 def _take_turns(
