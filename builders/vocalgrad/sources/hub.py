@@ -70,21 +70,12 @@ def open_dataset(
         raise SourceError(f"limit must be at least 1, got {limit}")
     rows, columns = _stream(path_or_repo, split, config, revision, audio_column)
     found = {
-        field: next((n for n in names if n in columns), "") for field, names in COLUMNS.items()
+        f: next((name for name in names if name in columns), "") for f, names in COLUMNS.items()
     }
-    sources, skipped = [], []
-    ids = defaultdict(list)
-    for number, row in enumerate(rows if limit is None else rows.take(limit)):
-        data, hint = _audio(row[audio_column])
-        if not data:
-            skipped.append(Skipped(f"row {number}", f"no audio bytes in {audio_column!r}"))
-            continue
-        cells = {field: _cell(row[column]) for field, column in found.items() if column}
-        sources.append(_source(number, cells, _keep(Path(work_folder), data, hint)))
-        ids[sources[-1].item_id].append(f"row {number}")
+    chosen = rows if limit is None else rows.take(limit)
+    sources, skipped = _read(chosen, audio_column, found, Path(work_folder))
     if not sources:
         raise SourceError(f"{path_or_repo}, {split}: none of {len(skipped)} rows has audio bytes")
-    refuse_duplicates(ids, what="item_id")
     if found["split"]:
         divided = keep_given(sources, asked, where=f"the column {found['split']!r}")
     else:
@@ -99,6 +90,25 @@ def open_dataset(
         skipped=(*skipped, *divided.skipped),
         notes=(_origin(path_or_repo, config, split, revision), *leaks(divided.sources)),
     )
+
+
+def _read(
+    rows: Iterable[dict[str, Any]], audio_column: str, columns: dict[str, str], work_folder: Path
+) -> tuple[list[Source], list[Skipped]]:
+    """Writes the audio of every row that has some; `columns` says where each field is."""
+    sources: list[Source] = []
+    skipped = []
+    ids = defaultdict(list)
+    for number, row in enumerate(rows):
+        data, hint = _audio(row[audio_column])
+        if not data:
+            skipped.append(Skipped(f"row {number}", f"no audio bytes in {audio_column!r}"))
+            continue
+        cells = {field: _cell(row[column]) for field, column in columns.items() if column}
+        sources.append(_source(number, cells, _keep(work_folder, data, hint)))
+        ids[sources[-1].item_id].append(f"row {number}")
+    refuse_duplicates(ids, what="item_id")
+    return sources, skipped
 
 
 def _stream(
