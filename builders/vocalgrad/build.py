@@ -220,6 +220,7 @@ def outline(plan: Plan) -> dict[str, object]:
         "profile": plan.profile,
         "categories": list(plan.categories),
         "generator_version": plan.generator_version,
+        "libraries": list(plan.libraries),
         "n_sources": {split: len(plan.of_split(split)) for split in SPLITS},
         "n_beeps": len(plan.beeps),
         "n_shards": len(plan.shards),

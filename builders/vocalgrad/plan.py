@@ -8,8 +8,9 @@ many workers there are, or on where the sources lie on disk.
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from importlib.metadata import version
 from typing import Literal, NamedTuple
 
 from builders.vocalgrad.sources.base import Source
@@ -18,6 +19,9 @@ from otoscope.acoustics.rendering import CELLS
 
 GENERATOR_VERSION = "1"
 """Rises whenever any byte of a dataset may change."""
+
+LIBRARIES = ("numpy", "scipy", "librosa", "soxr", "soundfile", "pyarrow")
+"""Whose other versions may give other bytes; one build is made with one set of them."""
 
 SPLITS = ("test", "train", "validation")
 MAX_SOURCES_PER_SHARD = 5
@@ -101,6 +105,7 @@ class Plan:
         profile: Which rules.
         sources: Speech, all splits, in published order within each.
         beeps: The tones of the ablation; may be empty.
+        libraries: Versions of `LIBRARIES`.
     """
 
     categories: tuple[str, ...]
@@ -108,6 +113,9 @@ class Plan:
     sources: tuple[Surveyed, ...]
     beeps: tuple[Surveyed, ...]
     generator_version: str = GENERATOR_VERSION
+    libraries: tuple[str, ...] = field(
+        default_factory=lambda: tuple(f"{name} {version(name)}" for name in LIBRARIES)
+    )
 
     def of_split(self, split: str) -> list[Surveyed]:
         """The speech sources of one split."""

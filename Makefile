@@ -1,0 +1,37 @@
+# `make demo` and `make test` need nothing but Python 3.11 or newer and this clone.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO := demo/vocalgrad
+PYTEST := $(BIN)/python -m pytest -q
+export HF_HUB_OFFLINE := 1
+export HF_HUB_DISABLE_TELEMETRY := 1
+
+.PHONY: demo test test-slow check bench clean
+
+demo: $(VENV)/ready  ## A small VocalGrad from voices that ship in packages
+	$(BIN)/python -m builders.vocalgrad build --source voices:20 --out $(DEMO)
+
+test: $(VENV)/ready  ## Everything that takes seconds
+	$(PYTEST) -m "not slow"
+
+test-slow: $(VENV)/ready  ## The rest: real recordings, kills, whole builds
+	$(PYTEST) -m slow
+
+check: $(VENV)/ready  ## Style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/ready  ## Speed and memory against the plain reference
+	$(BIN)/python -m benchmarks.gradients
+	$(BIN)/python -m benchmarks.build
+
+$(VENV)/ready: setup.cfg pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[offline,dev]" --constraint constraints.txt
+	touch $@
+
+clean:
+	rm -rf $(VENV) demo

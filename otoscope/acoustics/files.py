@@ -1,0 +1,87 @@
+"""From one audio file to another."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import soundfile
+
+from otoscope.acoustics import codec
+from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.rendering import Cell, Rendering, Source
+from otoscope.acoustics.spans import Span, decide
+
+FORMATS = {".wav": "WAV", ".flac": "FLAC"}
+
+
+class MadeFile(NamedTuple):
+    """What was written, and how."""
+
+    path: Path
+    rendering: Rendering
+    category: str
+    cell: Cell
+    span_s: tuple[float, float]
+    span_origin: str
+    clipped_fraction: float
+
+    def describe(self) -> str:
+        """A few lines for a person."""
+        gradient, t = GRADIENTS[self.category], self.rendering.trajectory
+        lines = [
+            f"{self.path}: {self.category} {self.cell.direction} ({self.cell.tier}, {self.cell.curve})",
+            f"{gradient.parameter}: {t.start:g} to {t.end:g} over {self.span_s[0]:.2f} to "
+            f"{self.span_s[1]:.2f} s of the source ({self.span_origin})",
+        ]
+        if self.rendering.no_effect:
+            lines.append("at this rate the change does nothing: the clip is as it was")
+        if self.clipped_fraction:
+            lines.append(f"{100 * self.clipped_fraction:.3f} % of samples were clipped")
+        return "\n".join(lines)
+
+
+def render_file(
+    source: Path,
+    out: Path,
+    *,
+    category: str,
+    cell: Cell,
+    profile: str = "paper",
+    span_s: tuple[float, float] | None = None,
+    clip_id: str | None = None,
+) -> MadeFile:
+    """Reads a file, renders one cell and writes a 16-bit file.
+
+    Args:
+        source: Any audio file.
+        out: Ends in `.wav` or `.flac`.
+        category, cell, profile: What to render.
+        span_s: Speech in seconds; detected when absent.
+        clip_id: Seeds the noise; by default made from the file's name as the published ids are.
+
+    Raises:
+        codec.AudioError: The file cannot be used.
+        ValueError: No span of speech was found, the span is not in the clip, or `out` has
+            another ending.
+        LookupError: No such category, tier or curve.
+    """
+    if out.suffix.lower() not in FORMATS:
+        raise ValueError(f"{out}: ends in none of {', '.join(FORMATS)}")
+    recording = codec.read(source)
+    rate = recording.sampling_rate
+    if span_s is not None:
+        span, origin = Span(*(round(t * rate) for t in span_s)), "given"
+    else:
+        decision = decide(codec.to_float(recording.pcm), rate)
+        if decision.span is None:
+            raise ValueError(
+                f"{source}: no speech found ({', '.join(decision.problems)}); give --span START:END"
+            )
+        span, origin = decision.span, decision.origin
+    clip_id = clip_id or cell.clip_id(source.stem, source.stem)
+    made = Source(recording.pcm, rate, span, bit_depth=recording.bit_depth).render(
+        category, cell, clip_id=clip_id, profile=profile
+    )
+    encoded = made.to_pcm()
+    soundfile.write(out, encoded.pcm.T, rate, format=FORMATS[out.suffix.lower()], subtype="PCM_16")
+    seconds = (span.start / rate, span.end / rate)
+    return MadeFile(out, made, category, cell, seconds, origin, encoded.clipped_fraction)
