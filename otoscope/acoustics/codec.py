@@ -6,7 +6,6 @@ scale) is refused with a reason.
 """
 
 import io
-import struct
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,11 +13,12 @@ import numpy as np
 import soundfile
 from jaxtyping import Float, Int16
 
+from otoscope.acoustics.containers import missing_bytes
+
 FULL_SCALE = 32768
 EIGHT_BIT = {"PCM_U8", "PCM_S8"}
 EXACT_IN_16_BITS = EIGHT_BIT | {"PCM_16", "ULAW", "ALAW", "MS_ADPCM", "IMA_ADPCM", "GSM610"}
 MAX_CHANNELS = 8  # of FLAC
-UNKNOWN_SIZE = 0xFFFFFFFF  # written by programs that stream a WAV to a pipe
 
 
 class AudioError(ValueError):
@@ -53,6 +53,16 @@ class Encoded(NamedTuple):
     clipped_fraction: float
 
 
+class _Seekable(io.BytesIO):
+    """Bytes in which a damaged header's seek before the start fails without a trace on stderr."""
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        try:
+            return super().seek(offset, whence)
+        except ValueError:
+            return self.tell()
+
+
 def read(source: Path | bytes, *, name: str | None = None) -> Recording:
     """A whole audio file, WAV, FLAC, Ogg, MP3 or whatever libsndfile knows.
 
@@ -72,9 +82,10 @@ def read(source: Path | bytes, *, name: str | None = None) -> Recording:
         data = source.read_bytes() if isinstance(source, Path) else source
     except OSError as error:
         raise AudioError(f"{name}: {error.strerror or error}") from error
-    _refuse_cut_wav(data, name)
+    if missing := missing_bytes(data):
+        raise AudioError(f"{name}: cut short, at least {missing} bytes of sound are missing")
     try:
-        with soundfile.SoundFile(io.BytesIO(data)) as file:
+        with soundfile.SoundFile(_Seekable(data)) as file:
             exact = file.subtype in EXACT_IN_16_BITS
             samples = file.read(dtype="int16" if exact else "float64", always_2d=True).T
             promised, rate, subtype = file.frames, file.samplerate, file.subtype
@@ -95,19 +106,6 @@ def read(source: Path | bytes, *, name: str | None = None) -> Recording:
     return Recording(np.ascontiguousarray(pcm), rate, bit_depth, subtype)
 
 
-def _refuse_cut_wav(data: bytes, name: str) -> None:
-    """libsndfile quietly shortens a WAV whose data chunk runs past the end of the file."""
-    if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
-        return
-    at = 12
-    while at + 8 <= len(data):
-        kind, size = data[at : at + 4], struct.unpack("<I", data[at + 4 : at + 8])[0]
-        missing = at + 8 + size - len(data)
-        if kind == b"data" and size != UNKNOWN_SIZE and missing > 0:
-            raise AudioError(f"{name}: cut short, {missing} of {size} bytes of sound are missing")
-        at += 8 + size + size % 2
-
-
 def round_to_pcm(
     samples: Float[np.ndarray, "n_channels n_samples"], *, name: str = "audio"
 ) -> Int16[np.ndarray, "n_channels n_samples"]:
@@ -120,9 +118,7 @@ def round_to_pcm(
     if not np.isfinite(peak):
         raise AudioError(f"{name}: {np.sum(~np.isfinite(samples))} samples are NaN or infinite")
     if peak > 1:
-        raise AudioError(
-            f"{name}: peak {peak:.4g} is beyond full scale and would be clipped; scale it down first"
-        )
+        raise AudioError(f"{name}: peak {peak:.4g} is beyond full scale; scale it down first")
     return np.clip(np.rint(samples * FULL_SCALE), -FULL_SCALE, FULL_SCALE - 1).astype(np.int16)
 
 

@@ -79,11 +79,15 @@ class Source:
                 that is not positive.
         """
         if samples.ndim not in (1, 2) or samples.size == 0:
-            raise ValueError(f"expected (n_samples,) or (n_channels, n_samples), got {samples.shape}")
+            raise ValueError(
+                f"expected (n_samples,) or (n_channels, n_samples), got {samples.shape}"
+            )
         if sampling_rate <= 0:
             raise ValueError(f"sampling_rate must be positive, got {sampling_rate}")
         if not 0 <= span[0] < span[1] <= samples.shape[-1]:
-            raise ValueError(f"span {tuple(span)} is not within the clip's {samples.shape[-1]} samples")
+            raise ValueError(
+                f"span {tuple(span)} is not within the clip's {samples.shape[-1]} samples"
+            )
         as_float = codec.to_float(samples) if samples.dtype == np.int16 else samples
         if not np.isfinite(as_float).all():
             raise ValueError(f"{np.sum(~np.isfinite(as_float))} samples are NaN or infinite")
@@ -92,8 +96,12 @@ class Source:
         channels = np.atleast_2d(as_float).astype(np.float32)
         self.clips = [
             Clip(
-                channel, sampling_rate, self.span,
-                bit_depth=bit_depth, channel=c, n_channels=len(channels),
+                channel,
+                sampling_rate,
+                self.span,
+                bit_depth=bit_depth,
+                channel=c,
+                n_channels=len(channels),
             )
             for c, channel in enumerate(channels)
         ]
@@ -109,7 +117,9 @@ class Source:
         """
         gradient = GRADIENTS[category]
         if profile not in gradient.profiles:
-            raise ValueError(f"{category} has no profile {profile!r}; there are {list(gradient.profiles)}")
+            raise ValueError(
+                f"{category} has no profile {profile!r}; there are {list(gradient.profiles)}"
+            )
         if cell.tier not in TIERS:
             raise LookupError(f"no tier named {cell.tier!r}; there are {TIERS}")
         up_ends = gradient.up_ends(cell.tier, self.sampling_rate, self.bit_depth)

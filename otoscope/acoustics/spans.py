@@ -7,6 +7,7 @@ Source: VocalGrad, section 3.2 and appendix B (`docs/papers.md`).
 """
 
 import math
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -142,40 +143,47 @@ class Decision(NamedTuple):
 def decide(
     samples: Float[np.ndarray, "n_channels n_samples"],
     sampling_rate: int,
-    policies: dict[Problem, Policy] = DEFAULT_POLICIES,
+    policies: Mapping[Problem, Policy] = DEFAULT_POLICIES,
 ) -> Decision:
     """A detected span, or what the policies make of a clip the detector cannot handle.
 
     Speech from the first frame is looked at first, since it spoils the noise floor; the other
-    problems are judged on what is left after that. `origin` is `detected` or the policy that
-    decided, for the row's `span_origin`.
+    problems are judged on what is left after that. Refusing a clip and taking the whole of it are
+    final. `origin` is `detected` or the policy that made the span, for the row's `span_origin`;
+    keeping a short span does not hide how it was found.
+
+    Raises:
+        ValueError: `quietest_floor` for a problem it does not answer.
     """
+    if Policy.QUIETEST_FLOOR in (policies[Problem.NOTHING_FOUND], policies[Problem.SHORT]):
+        raise ValueError(f"{Policy.QUIETEST_FLOOR} only answers {Problem.FROM_FIRST_FRAME}")
     detection = detect(samples, sampling_rate)
     seen = problems(detection, sampling_rate)
-    span, origin = detection.span, "detected"
+    origin = "detected"
     if Problem.FROM_FIRST_FRAME in seen:
         policy = policies[Problem.FROM_FIRST_FRAME]
         if policy is Policy.QUIETEST_FLOOR:
             detection = detect(samples, sampling_rate, quietest_floor=True)
             again = problems(detection, sampling_rate)
-            seen = [Problem.FROM_FIRST_FRAME] + [p for p in again if p is not Problem.FROM_FIRST_FRAME]
-        span, origin = _apply(policy, detection.span, samples.shape[1])
+            seen = [Problem.FROM_FIRST_FRAME] + [
+                p for p in again if p is not Problem.FROM_FIRST_FRAME
+            ]
+        origin = policy.value
     for problem in seen:
-        if problem is not Problem.FROM_FIRST_FRAME and origin != Policy.WHOLE_CLIP:
-            span, origin = _apply(policies[problem], span, samples.shape[1])
-    return Decision(span, origin, seen)
-
-
-def _apply(policy: Policy, span: Span | None, n_samples: int) -> tuple[Span | None, str]:
-    if policy is Policy.WHOLE_CLIP:
-        return Span(0, n_samples), policy.value
-    if policy is Policy.REFUSE:
-        return None, policy.value
-    return span, policy.value
+        policy = policies[problem]
+        if origin in (Policy.REFUSE, Policy.WHOLE_CLIP):
+            break
+        if origin == "detected" or policy is not Policy.KEEP:
+            origin = policy.value
+    if origin == Policy.WHOLE_CLIP:
+        return Decision(Span(0, samples.shape[1]), origin, seen)
+    if origin == Policy.REFUSE or detection.span is None:
+        return Decision(None, Policy.REFUSE.value, seen)
+    return Decision(detection.span, origin, seen)
 
 
 def _hop(sampling_rate: int) -> int:
-    return round(sampling_rate * FRAME_S)
+    return max(1, round(sampling_rate * FRAME_S))
 
 
 def _n_floor_frames(n_frames: int, sampling_rate: int) -> int:

@@ -50,9 +50,7 @@ class Trajectory(NamedTuple):
         t = index / (n_segments - 1) if n_segments > 1 else np.ones(n_segments)
         return self.start + (self.end - self.start) * CURVES[self.curve](t)
 
-    def per_sample(
-        self, n_samples: int, start: int, end: int
-    ) -> Float[np.ndarray, " n_samples"]:
+    def per_sample(self, n_samples: int, start: int, end: int) -> Float[np.ndarray, " n_samples"]:
         """One value a sample: the start value before `start`, the end value from `end` on.
 
         A span of at most one sample has no way between, and takes the end value.
@@ -74,4 +72,5 @@ def steered(up_start: float, up_end: float, curve: str, direction: str) -> Traje
     if direction not in DIRECTIONS:
         raise ValueError(f"no direction {direction!r}; there are {DIRECTIONS}")
     ends = (up_start, up_end) if direction == "up" else (up_end, up_start)
-    return Trajectory(*ends, CURVES[curve] and curve)
+    CURVES[curve]  # an unknown one is refused here, not at the first sample
+    return Trajectory(*ends, curve)

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Float32, Int
@@ -88,9 +89,7 @@ class Spectra:
         spectra, heard = self._advance(rates, begin, end)
         sound = overlap_add(spectra, heard)
         offset = first - (begin * HOP - N_FFT // 2)
-        return [
-            row[a : a + n] for row, a, n in zip(sound, offset, last - first, strict=True)
-        ]
+        return [row[a : a + n] for row, a, n in zip(sound, offset, last - first, strict=True)]
 
     def _advance(
         self, rates: np.ndarray, begin: np.ndarray, end: np.ndarray
@@ -149,7 +148,7 @@ def overlap_add(
 
 
 @contextmanager
-def short_window(n_samples: int) -> Iterator[dict[str, int]]:
+def short_window(n_samples: int) -> Iterator[dict[str, Any]]:
     """librosa's window arguments for a stretch that may be shorter than a window.
 
     The published rule: a window of the stretch's own length, but at least 32 samples. librosa's

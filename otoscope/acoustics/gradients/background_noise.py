@@ -29,7 +29,9 @@ def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
     noise = draws[:, clip.channel].astype(np.float32)
     level = clip.shared("speech level", lambda: _rms(clip.speech))
     segments = clip.fixed.segments
-    ratio = np.concatenate([[trajectory.start], trajectory.per_segment(len(segments)), [trajectory.end]])
+    ratio = np.concatenate(
+        [[trajectory.start], trajectory.per_segment(len(segments)), [trajectory.end]]
+    )
     lengths = [clip.head.size, *(segments.end - segments.start), clip.tail.size]
     noise /= _rms(noise)
     noise *= level

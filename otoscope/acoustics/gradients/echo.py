@@ -39,7 +39,7 @@ def impulse_response(sampling_rate: int, room: float) -> Float32[np.ndarray, " n
         _comb(impulse, delay_of(ms, sampling_rate), np.float32(feedback * room))
         for ms, feedback in zip(COMB_MS, COMB_FEEDBACK, strict=True)
     ]
-    response = np.mean(combs, axis=0, dtype=np.float64).astype(np.float32)
+    response = np.stack(combs).mean(axis=0, dtype=np.float64).astype(np.float32)
     gain = np.float32(ALL_PASS_GAIN * room)
     if abs(gain) >= NEGLIGIBLE:
         for ms in ALL_PASS_MS:

@@ -4,6 +4,7 @@ Each level is made once for all segments of a source; a variant then picks, segm
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -29,34 +30,34 @@ def pick_levels(
         gain = match_gain(clip.fixed.rms, clip.fixed.rms_of(rows))
         return clip.fixed.kept(rows * gain[:, None])
 
-    def edge_at(side: str, edge: np.ndarray, level: int) -> np.ndarray:
+    def edge_at(edge: np.ndarray, level: int) -> np.ndarray:
         changed = change(edge, level)
         return changed * match_gain(rms(edge), rms(changed))
 
     levels = [level_of(value) for value in trajectory.per_segment(len(clip.fixed.segments))]
     pieces = {
-        level: clip.shared((change, level), lambda level=level: segments_at(level))
-        for level in set(levels)
+        level: clip.shared((change, level), partial(segments_at, level)) for level in set(levels)
     }
     speech = join(
         [pieces[level][i] for i, level in enumerate(levels)], crossfade_length(clip.sampling_rate)
     )
     edges = []
-    for side, edge, value in (("head", clip.head, trajectory.start), ("tail", clip.tail, trajectory.end)):
+    for side, edge, value in (
+        ("head", clip.head, trajectory.start),
+        ("tail", clip.tail, trajectory.end),
+    ):
         level = level_of(value)
-        edges.append(
-            clip.shared((change, side, level), lambda e=edge, s=side, n=level: edge_at(s, e, n))
-        )
+        edges.append(clip.shared((change, side, level), partial(edge_at, edge, level)))
     return Changed(edges[0], speech, edges[1])
 
 
-def rms(x: np.ndarray) -> np.ndarray:
+def rms(x: np.ndarray) -> np.floating:
     """Root mean square of a waveform, float64; 0 for an empty one."""
     energy = np.einsum("i,i->", x, x, dtype=np.float64)
     return np.sqrt(energy / max(x.size, 1))
 
 
-def match_gain(wanted: np.ndarray, got: np.ndarray) -> np.ndarray:
+def match_gain(wanted: np.ndarray | np.floating, got: np.ndarray | np.floating) -> np.ndarray:
     """Gains that bring RMS `got` to `wanted`, float32; 1 where either is 0."""
     wanted, got = np.asarray(wanted), np.asarray(got)
     usable = (wanted > 0) & (got > 0)

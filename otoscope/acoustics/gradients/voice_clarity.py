@@ -1,5 +1,7 @@
 """Voice clarity: a low-pass with a raised-cosine edge; clarity rises as the cutoff does."""
 
+from functools import partial
+
 import librosa
 import numpy as np
 from jaxtyping import Float
@@ -9,7 +11,7 @@ from otoscope.acoustics.gradients.base import Changed, Gradient
 from otoscope.acoustics.gradients.levels import match_gain, rms
 from otoscope.acoustics.segments import crossfade_length, join
 from otoscope.acoustics.trajectories import Trajectory
-from otoscope.acoustics.vocoder import HOP, N_FFT, overlap_add, short_window
+from otoscope.acoustics.vocoder import N_FFT, overlap_add, short_window
 
 LOWEST_HZ = {"low": 5_000.0, "mid": 2_500.0, "high": 1_200.0}
 TRANSITION_HZ = 800.0
@@ -48,8 +50,11 @@ def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
         return low_pass(context, float(cutoffs[i]), rate)[first : first + s.end[i] - s.start[i]]
 
     edges = [
-        clip.shared(("low-pass", side, cutoff), lambda e=edge, c=cutoff: low_pass(e, c, rate))
-        for side, edge, cutoff in (("head", clip.head, trajectory.start), ("tail", clip.tail, trajectory.end))
+        clip.shared(("low-pass", side, cutoff), partial(low_pass, edge, cutoff, rate))
+        for side, edge, cutoff in (
+            ("head", clip.head, trajectory.start),
+            ("tail", clip.tail, trajectory.end),
+        )
     ]
     return Changed(edges[0], join(w.by_length(together, alone), crossfade_length(rate)), edges[1])
 

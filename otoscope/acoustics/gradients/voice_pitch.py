@@ -1,5 +1,7 @@
 """Voice pitch: each segment stretched, then resampled back to its length; formants move along."""
 
+from functools import partial
+
 import librosa
 import numpy as np
 import soxr
@@ -12,6 +14,7 @@ from otoscope.acoustics.vocoder import short_window
 
 REACH_SEMITONES = {"low": 1.0, "mid": 2.0, "high": 3.0}
 QUALITY = "soxr_hq"
+SHIFT_DECIMALS = 9  # a variant and its mirror image agree to the last bit only when rounded
 REACH_OF_FILTER = 512  # input samples past the last one wanted that still reach it; generous
 
 
@@ -21,9 +24,9 @@ def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
     Preparing a resampler costs more than using it, and the mirror image of a variant (the other
     direction, the mirrored curve) needs the same ones. So both are made when either is asked for.
     """
-    semitones = trajectory.per_segment(len(clip.fixed.segments))
+    semitones = np.round(trajectory.per_segment(len(clip.fixed.segments)), SHIFT_DECIMALS)
     made = clip.shared("shifted", dict)
-    asked = tuple(np.round(semitones, 9))
+    asked = tuple(semitones)
     if asked not in made:
         shifted = _shift(clip, np.stack([semitones, semitones[::-1]]))
         made[asked[::-1]], made[asked] = shifted[1], shifted[0]
@@ -49,7 +52,7 @@ def _shift(clip: Clip, semitones: np.ndarray) -> list[list[np.ndarray]]:
     stretched = [
         x
         for row in range(len(rates))
-        for x in w.by_length(lambda m, r=row: together(r, m), lambda c, i, r=row: alone(r, c, i))
+        for x in w.by_length(partial(together, row), partial(alone, row))
     ]
     resampled = _resample(stretched, rates.ravel(), clip.sampling_rate, int(last.max()))
     n = len(s)
@@ -68,7 +71,9 @@ def _resample(
     for g in range(group.max() + 1):
         members = np.flatnonzero(group == g)
         longest = max(stretched[i].size for i in members)
-        block = np.stack([np.pad(stretched[i], (0, longest - stretched[i].size)) for i in members], 1)
+        block = np.stack(
+            [np.pad(stretched[i], (0, longest - stretched[i].size)) for i in members], 1
+        )
         rate = float(rates[members[0]])
         if rate != 1:
             block = soxr.resample(block, sampling_rate / rate, sampling_rate, quality=QUALITY)

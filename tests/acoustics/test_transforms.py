@@ -1,0 +1,223 @@
+"""Gradients as augmentation: seeded by item, wherever they run."""
+
+import io
+import pickle
+import random
+from collections import Counter
+
+import datasets
+import numpy as np
+import pytest
+import soundfile
+from audiomentations import Compose, Gain
+from synthetic_speech import speech_like, speech_pcm
+
+from otoscope.acoustics import codec
+from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.rendering import CELLS, render
+from otoscope.acoustics.spans import Policy, Problem, Span, decide
+from otoscope.acoustics.transforms import GradientTransform
+
+RATE = 16_000
+TAKE_ALL = {Problem.NOTHING_FOUND: Policy.WHOLE_CLIP}
+
+
+def row(number, **more):
+    data = codec.encode_flac(speech_pcm(RATE, seed=number), RATE)
+    return {"id": f"item-{number}", "audio": {"bytes": data, "path": None}, **more}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return [row(number) for number in range(6)]
+
+
+def sounds(made):
+    return {r["id"]: (r["audio"]["bytes"], r["label"], r["tier"], r["curve"]) for r in made}
+
+
+@pytest.mark.parametrize("category", GRADIENTS)
+def test_a_row_sounds_like_the_clip_it_says_it_is(category, rows):
+    made = GradientTransform(category, seed=3).map_row(rows[0])
+    samples = codec.to_float(codec.read(rows[0]["audio"]["bytes"]).pcm)
+    span, origin, _ = decide(samples, RATE)
+    cell = {name: made[name] for name in ("tier", "curve", "direction")}
+    clip_id = f"item-0__3__{cell['curve']}__{cell['tier']}__{cell['direction']}"
+    wanted = render(samples, RATE, span, category=category, **cell, clip_id=clip_id)
+    assert (codec.read(made["audio"]["bytes"]).pcm == wanted.to_pcm().pcm).all()
+    assert made["category"] == category
+    assert made["label"] == {"up": "increase", "down": "decrease"}[cell["direction"]]
+    assert made["no_effect"] == wanted.no_effect
+    assert made["span_origin"] == origin
+    assert [made["span_start_s"] * RATE, made["span_end_s"] * RATE] == list(wanted.span)
+
+
+def test_a_row_keeps_its_other_columns_and_is_not_changed_itself():
+    before = row(1, transcript="hello", speaker_id="p1")
+    copy = dict(before)
+    made = GradientTransform("volume").map_row(before)
+    assert before == copy
+    assert (made["transcript"], made["speaker_id"], made["id"]) == ("hello", "p1", "item-1")
+    assert made["audio"]["path"].endswith(".flac")
+    assert "item" not in made["audio"]["path"], "a file name must not give the answer away"
+
+
+def test_neither_order_nor_workers_nor_streaming_matter(rows):
+    transform = GradientTransform("background_noise")
+    wanted = sounds(map(transform.map_row, rows))
+    assert sounds(map(transform.map_row, rows[::-1])) == wanted
+    data = datasets.Dataset.from_list(rows)
+    for made in (
+        data.map(transform.map_row),
+        data.map(transform.map_row, num_proc=2),
+        data.select([4, 0, 2, 1, 5, 3]).map(transform.map_row),
+        data.to_iterable_dataset(num_shards=3).map(transform.map_row).shuffle(seed=1),
+    ):
+        assert sounds(made) == wanted
+
+
+def test_global_generators_play_no_part(rows, monkeypatch):
+    transform = GradientTransform("background_noise", p=0.9)
+    samples = speech_like(RATE)
+    first = transform.map_row(rows[0]), transform(samples, RATE)
+
+    def refuse(*args):
+        raise AssertionError("a global generator was asked")
+
+    for name in ("random", "uniform", "choice", "randint"):
+        monkeypatch.setattr(random, name, refuse)
+        monkeypatch.setattr(np.random, name, refuse)
+    second = transform.map_row(rows[0]), transform(samples, RATE)
+    assert first[0]["audio"] == second[0]["audio"]
+    assert (first[1] == second[1]).all()
+
+
+def test_map_row_leaves_the_transform_as_it_was(rows):
+    # `datasets` keys its cache by the transform's pickle
+    transform = GradientTransform("volume")
+    before = pickle.dumps(transform)
+    transform.map_row(rows[0])
+    assert pickle.dumps(transform) == before
+
+
+def test_cells_are_spread_over_items_and_follow_the_seed():
+    transform = GradientTransform("echo")
+    cells = [transform.cell_of(str(i)) for i in range(2_400)]
+    counts = Counter(cells)
+    assert set(counts) == set(CELLS)
+    # 100 expected in each of 24; chi-square with 23 degrees of freedom exceeds 60 once in 30,000
+    assert sum((n - 100) ** 2 / 100 for n in counts.values()) < 60
+    assert cells != [GradientTransform("echo", seed=1).cell_of(str(i)) for i in range(2_400)]
+    assert cells != [GradientTransform("volume").cell_of(str(i)) for i in range(2_400)]
+
+
+def test_fixing_one_name_leaves_the_others_as_drawn():
+    free = GradientTransform("echo").cell_of("a")
+    fixed = GradientTransform("echo", tier="high", direction="up").cell_of("a")
+    assert (fixed.tier, fixed.curve, fixed.direction) == ("high", free.curve, "up")
+
+
+def test_a_given_span_is_used_and_its_new_place_returned():
+    made = GradientTransform("voice_pitch").map_row(row(0, span_start_s=0.5, span_end_s=1.0))
+    assert made["span_origin"] == "given"
+    assert made["span_start_s"] == 0.5
+    assert made["span_end_s"] == pytest.approx(1.0 - 9 * 0.005)  # 10 segments, 9 joints
+    null = GradientTransform("voice_pitch").map_row(row(0, span_start_s=None, span_end_s=None))
+    assert null["span_origin"] != "given"
+
+
+def test_a_file_may_be_given_by_its_path(tmp_path, rows):
+    path = tmp_path / "a.flac"
+    path.write_bytes(rows[0]["audio"]["bytes"])
+    by_path = {"id": "item-0", "audio": {"bytes": None, "path": str(path)}}
+    transform = GradientTransform("volume")
+    assert transform.map_row(by_path)["audio"] == transform.map_row(rows[0])["audio"]
+
+
+def test_8_bit_audio_is_crushed_from_8_bits(rows):
+    data = codec.read(rows[0]["audio"]["bytes"]).pcm
+    item = {"id": "a", "audio": {"bytes": wav_u8(data), "path": None}}
+    assert GradientTransform("audio_roughness", tier="low").map_row(item)["no_effect"]
+
+
+def wav_u8(pcm):
+    buffer = io.BytesIO()
+    soundfile.write(buffer, pcm.T, RATE, format="WAV", subtype="PCM_U8")
+    return buffer.getvalue()
+
+
+def test_a_clip_without_speech_is_refused_by_name_unless_a_policy_says_otherwise():
+    silent = codec.encode_flac(np.zeros((1, 9_000), np.int16), RATE)
+    item = {"id": "quiet-one", "audio": {"bytes": silent, "path": None}}
+    with pytest.raises(ValueError, match=r"quiet-one: no span of speech \(nothing_found\)"):
+        GradientTransform("volume").map_row(item)
+    made = GradientTransform("volume", policies=TAKE_ALL).map_row(item)
+    assert made["span_origin"] == "whole_clip"
+
+
+def test_unreadable_and_decoded_audio_are_refused_by_name():
+    transform = GradientTransform("volume")
+    with pytest.raises(codec.AudioError, match="item-7"):
+        transform.map_row({"id": "item-7", "audio": {"bytes": b"nothing", "path": None}})
+    with pytest.raises(TypeError, match=r"item-7.*decode=False"):
+        transform.map_row({"id": "item-7", "audio": [0.1, 0.2]})
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"tier": "medium"}, {"curve": "jmp"}, {"direction": "left"}, {"profile": "plain"}]
+)
+def test_unknown_names_are_refused_when_made(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong.values()))):
+        GradientTransform("volume", **wrong)
+    with pytest.raises(LookupError, match="did you mean 'volume'"):
+        GradientTransform("volum")
+
+
+@pytest.mark.parametrize("category", GRADIENTS)
+def test_it_composes(category):
+    samples = speech_like(RATE)
+    before = samples.copy()
+    augment = Compose([GradientTransform(category, direction="up"), Gain(0.0, 0.0, p=1.0)])
+    made = augment(samples, RATE)
+    assert made.dtype == np.float32
+    assert (made == augment(samples, RATE)).all()
+    assert (samples == before).all()
+    assert category in repr(augment)
+    stereo = augment(np.stack([samples, samples]), RATE)
+    assert stereo.shape[0] == 2
+
+
+def test_composed_waveforms_are_told_apart_by_their_samples():
+    transform = GradientTransform("volume")
+    cells = set()
+    for seed in range(12):
+        transform(speech_like(RATE, seed=seed), RATE)
+        cells.add(transform.cell_of(transform.parameters["item_id"]))
+    assert len(cells) > 6
+
+
+def test_frozen_parameters_keep_the_cell_and_the_noise():
+    transform = GradientTransform("background_noise")
+    first, second = speech_like(RATE, seed=1), speech_like(RATE, seed=2)
+    transform(first, RATE)
+    cell_id = transform.parameters["item_id"]
+    transform.freeze_parameters()
+    made = transform(second, RATE)
+    _, wanted, _ = transform.render(second, RATE, item_id=cell_id)
+    assert (made == wanted.samples).all()
+
+
+def test_p_is_the_share_of_items_changed_and_follows_the_item():
+    transform = GradientTransform("volume", p=0.5, policies=TAKE_ALL)
+    clips = [np.full(2_000, 0.1 + i / 1_000, np.float32) for i in range(200)]
+    changed = [not np.array_equal(transform(c, RATE), c) for c in clips]
+    assert 70 < sum(changed) < 130  # 100 ± 4 standard deviations
+    assert changed == [not np.array_equal(transform(c, RATE), c) for c in clips]
+
+
+def test_a_waveform_with_a_given_span():
+    _, made, origin = GradientTransform("volume").render(
+        speech_like(RATE), RATE, item_id="a", span=Span(100, 9_000)
+    )
+    assert made.span == Span(100, 9_000)
+    assert origin == "given"

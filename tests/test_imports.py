@@ -1,0 +1,63 @@
+"""Imports point one way, and `import otoscope` is light."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HEAVY = {"torch", "transformers", "datasets", "evaluate", "huggingface_hub", "accelerate", "peft"}
+SIDE_BY_SIDE = {"builders", "metrics", "trainers", "spaces"}
+FOLDERS = SIDE_BY_SIDE | {"cards", "push_scripts", "benchmarks", "tests"}
+CORE = {f"otoscope/{name}": name for name in ("acoustics", "prompts", "responses", "statistics")}
+ABOVE_CORE = {
+    f"otoscope.{name}" for name in ("models", "representations", "audits", "reports", "cli")
+}
+FORBIDDEN = {
+    "otoscope": FOLDERS,
+    **dict.fromkeys(CORE, HEAVY | ABOVE_CORE),
+    **{layer: (FOLDERS - {layer, "cards"}) for layer in SIDE_BY_SIDE},
+    "cards": FOLDERS - {"cards"} | {"otoscope"},
+    "push_scripts": {"benchmarks", "tests"},
+}
+
+
+def imported(path):
+    """Every module a file imports, with all its parents, `a.b` for `from a import b` too."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: line {node.lineno} imports relatively"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    parts = [name.split(".") for name in names]
+    return {".".join(p[:n]) for p in parts for n in range(1, len(p) + 1)}
+
+
+@pytest.mark.parametrize("layer", FORBIDDEN)
+def test_layer_does_not_look_outwards(layer):
+    guilty = {
+        str(path.relative_to(ROOT)): sorted(bad)
+        for path in sorted((ROOT / layer).rglob("*.py"))
+        if (bad := imported(path) & FORBIDDEN[layer])
+    }
+    assert not guilty
+
+
+@pytest.mark.parametrize("layer", ["prompts", "responses", "statistics"])
+def test_core_layers_stand_alone(layer):
+    others = {f"otoscope.{name}" for name in CORE.values()} - {f"otoscope.{layer}"}
+    for path in sorted((ROOT / "otoscope" / layer).rglob("*.py")):
+        assert not imported(path) & others, path
+
+
+def test_import_otoscope_loads_nothing_heavy():
+    heavy = HEAVY | {"numpy", "scipy", "librosa", "soundfile", "audiomentations", "matplotlib"}
+    code = "import sys, otoscope; print(*sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert set(result.stdout.split()) & heavy == set()
