@@ -205,6 +205,7 @@ def _pieces(clip_bytes: Sequence[int]) -> Iterator[tuple[int, int, tuple[int, in
     for first, last in _blocks([whole * b for b in clip_bytes], MAX_FILE_BYTES, MAX_SOURCES_PER_SHARD):
         n_parts = 1
         if last - first == 1:
-            n_parts = min(whole, -(-whole * clip_bytes[first] // MAX_FILE_BYTES))
+            cells_that_fit = max(1, MAX_FILE_BYTES // clip_bytes[first])
+            n_parts = -(-whole // min(whole, cells_that_fit))
         for k in range(n_parts):
             yield first, last, (k * whole // n_parts, (k + 1) * whole // n_parts)
