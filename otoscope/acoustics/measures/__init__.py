@@ -1,0 +1,79 @@
+"""What a clip measurably does, from its samples alone.
+
+A measure is a track over the span of speech: a value a window, NaN where a window does not let it
+be measured, and no windows at all where the span is too short. It never guesses. Several channels
+are averaged first. Rates from 8 to 48 kHz.
+
+To add a measure: write it in the file of its family, then name it below.
+"""
+
+import numpy as np
+
+from otoscope.acoustics.measures.base import Measure as Measure
+from otoscope.acoustics.measures.base import Samples, decibels, speech_of
+from otoscope.acoustics.measures.base import Track as Track
+from otoscope.acoustics.measures.envelope import modulation, reverberance
+from otoscope.acoustics.measures.levels import (
+    bandwidth,
+    high_band_level,
+    level,
+    noise_floor,
+    snr,
+)
+from otoscope.acoustics.measures.pcm import holding, quantisation_step
+from otoscope.acoustics.measures.voice import pitch, tempo
+from otoscope.acoustics.spans import Span
+from otoscope.registry import Registry
+
+MEASURES: Registry[Measure] = Registry(
+    "measure",
+    {
+        "level": level,
+        "tempo": tempo,
+        "pitch": pitch,
+        "noise_floor": noise_floor,
+        "snr": snr,
+        "holding": holding,
+        "quantisation_step": quantisation_step,
+        "bandwidth": bandwidth,
+        "high_band_level": high_band_level,
+        "modulation": modulation,
+        "reverberance": reverberance,
+    },
+)
+
+CUES: Registry[Measure] = Registry(
+    "category",
+    {
+        "volume": level,
+        "speaking_speed": tempo,
+        "voice_pitch": pitch,
+        "background_noise": noise_floor,
+        "audio_distortion": holding,
+        "audio_roughness": quantisation_step,
+        "voice_clarity": bandwidth,
+        "voice_vibration": modulation,
+        "echo": reverberance,
+    },
+)
+"""The measure that rises when a category's label is `increase`."""
+
+
+def duration_s(sampling_rate: int, span: Span) -> float:
+    """Length of the span in seconds.
+
+    >>> duration_s(8000, Span(800, 4800))
+    0.5
+    """
+    return (span[1] - span[0]) / sampling_rate
+
+
+def edge_levels(samples: Samples, sampling_rate: int, span: Span) -> tuple[float, float]:
+    """Levels of head and tail in dB re full scale; NaN for one that is absent or silent."""
+    edges = (0, span[0]), (span[1], samples.shape[-1])
+    return tuple(
+        float(decibels(np.mean(speech_of(samples, sampling_rate, Span(*edge)) ** 2)))
+        if edge[0] < edge[1]
+        else float("nan")
+        for edge in edges
+    )  # type: ignore[return-value]

@@ -1,0 +1,130 @@
+"""What every measure shares: the form of its answer, and how a span is cut into windows."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int16
+
+from otoscope.acoustics.codec import FULL_SCALE
+from otoscope.acoustics.spans import Span
+
+MEL_CORNER_HZ = 700.0
+
+Samples = (
+    Float[np.ndarray, " n_samples"]
+    | Float[np.ndarray, "n_channels n_samples"]
+    | Int16[np.ndarray, " n_samples"]
+    | Int16[np.ndarray, "n_channels n_samples"]
+)
+"""A waveform: float in [-1, 1) or 16-bit PCM, one channel or several."""
+
+
+class Track(NamedTuple):
+    """A measure over a span, window by window.
+
+    Attributes:
+        place: Where each window's middle lies in the span, as a fraction, rising.
+        value: In the measure's unit; NaN where this window does not let it be measured.
+    """
+
+    place: Float[np.ndarray, " n_windows"]
+    value: Float[np.ndarray, " n_windows"]
+
+
+Measure = Callable[[Samples, int, Span], Track]
+"""`(samples, sampling_rate, span)` to a track."""
+
+
+def speech_of(
+    samples: Samples, sampling_rate: int, span: Span
+) -> Float[np.ndarray, " n_samples"]:
+    """The span of the mean of all channels, float64 in [-1, 1].
+
+    Raises:
+        ValueError: A rate that is not positive, a span that is empty or outside the clip, samples
+            that are not finite.
+    """
+    if sampling_rate <= 0:
+        raise ValueError(f"sampling_rate must be positive, got {sampling_rate}")
+    if not 0 <= span[0] < span[1] <= samples.shape[-1]:
+        raise ValueError(f"span {tuple(span)} is not within the clip's {samples.shape[-1]} samples")
+    speech = np.atleast_2d(samples)[:, span[0] : span[1]].mean(axis=0, dtype=np.float64)
+    if not np.isfinite(speech).all():
+        raise ValueError(f"{np.sum(~np.isfinite(speech))} samples are NaN or infinite")
+    return speech / FULL_SCALE if samples.dtype == np.int16 else speech
+
+
+def windows(
+    speech: Float[np.ndarray, " n_samples"], sampling_rate: int, length_s: float, hop_s: float
+) -> tuple[Float[np.ndarray, " n_windows"], Float[np.ndarray, "n_windows length"]]:
+    """Places and samples of whole windows; none when the span is shorter than one."""
+    length, hop = max(1, round(length_s * sampling_rate)), max(1, round(hop_s * sampling_rate))
+    if speech.size < length:
+        return np.empty(0), np.empty((0, length))
+    rows = np.lib.stride_tricks.sliding_window_view(speech, length)[::hop]
+    return (np.arange(len(rows)) * hop + length / 2) / speech.size, rows
+
+
+def over_windows(
+    rows: Float[np.ndarray, "n_frames n_columns"], n_frames_each: int, hop: int
+) -> Float[np.ndarray, "n_windows n_columns n_frames_each"]:
+    """Stretches of successive frames; none when there are fewer frames than one needs."""
+    if len(rows) < n_frames_each:
+        return np.empty((0, rows.shape[1], n_frames_each))
+    return np.lib.stride_tricks.sliding_window_view(rows, n_frames_each, axis=0)[::hop]
+
+
+def decibels(power: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """10·log10 of a power; NaN where there is none.
+
+    >>> decibels(np.array([1.0, 0.01, 0.0])).tolist()
+    [0.0, -20.0, nan]
+    """
+    return 10 * np.log10(np.where(power > 0, power, np.nan))
+
+
+def power_spectra(
+    speech: Float[np.ndarray, " n_samples"], sampling_rate: int, length_s: float, hop_s: float
+) -> tuple[
+    Float[np.ndarray, " n_windows"],
+    Float[np.ndarray, "n_windows n_bins"],
+    Float[np.ndarray, " n_bins"],
+]:
+    """Places, power spectra of Hann windows, and the bins' frequencies in Hz.
+
+    A full-scale sine has power 1/2, spread over the three bins of the window's main lobe.
+    """
+    place, rows = windows(speech, sampling_rate, length_s, hop_s)
+    length = rows.shape[1]
+    taper = np.hanning(length + 2)[1:-1]
+    n_fft = 1 << (length - 1).bit_length()
+    tapered = (rows * (taper * np.sqrt(2 / (n_fft * np.sum(taper**2))))).astype(np.float32)
+    spectra = np.fft.rfft(tapered, n=n_fft, axis=-1)
+    power = spectra.real.astype(np.float64) ** 2 + spectra.imag.astype(np.float64) ** 2
+    return place, power, np.fft.rfftfreq(n_fft, 1 / sampling_rate)
+
+
+@lru_cache(maxsize=32)
+def _band_weights(
+    n_bins: int, nyquist_hz: float, n_bands: int, low_hz: float, high_hz: float
+) -> Float[np.ndarray, "n_bins n_bands"]:
+    """Share of each bin in each band; the bands are equally wide on the mel scale."""
+    high_hz = min(high_hz, nyquist_hz)
+    low_mel, high_mel = np.log1p(np.array([low_hz, high_hz]) / MEL_CORNER_HZ)
+    mel = np.linspace(low_mel, high_mel, n_bands + 1)
+    edges = np.expm1(mel) * MEL_CORNER_HZ / nyquist_hz * (n_bins - 1)
+    upper = np.arange(n_bins)[:, None] + 0.5
+    return np.clip(np.minimum(upper, edges[1:]) - np.maximum(upper - 1, edges[:-1]), 0, 1)
+
+
+def band_powers(
+    power: Float[np.ndarray, "n_windows n_bins"],
+    frequency_hz: Float[np.ndarray, " n_bins"],
+    n_bands: int,
+    low_hz: float,
+    high_hz: float,
+) -> Float[np.ndarray, "n_windows n_bands"]:
+    """Power in `n_bands` bands of equal width on the mel scale, up to the Nyquist rate at most."""
+    return power @ _band_weights(len(frequency_hz), frequency_hz[-1], n_bands, low_hz, high_hz)

@@ -1,0 +1,69 @@
+"""How the envelope moves: how fast it trembles, and how far its valleys are filled."""
+
+import numpy as np
+from scipy import signal
+
+from otoscope.acoustics.measures.base import (
+    Samples,
+    Track,
+    band_powers,
+    over_windows,
+    power_spectra,
+    speech_of,
+    windows,
+)
+from otoscope.acoustics.spans import Span
+
+ENVELOPE_S, ENVELOPE_HOP_S = 0.01, 0.005
+TREMOR_HZ = (8.0, 25.0)  # above most syllables, up to the fastest tremor of the benchmark
+TREMOR_S = 0.25
+DYNAMIC_RANGE_DB = 40.0
+STILL_DB2 = 1e-9
+
+BAND_S, BAND_HOP_S = 0.02, 0.01
+N_BANDS, LOW_HZ, HIGH_HZ = 30, 300.0, 8000.0
+VALLEY_S = 0.2
+VALLEY, PEAK = 0.05, 0.95
+STATIONARY = 0.25  # valleys this high are those of steady noise: there is no speech to echo
+
+
+def modulation(samples: Samples, sampling_rate: int, span: Span) -> Track:
+    """Strength of envelope fluctuations of 8 to 25 Hz, dB re 1 dB² (mean square of the level).
+
+    The level in dB, its lowest part cut off 40 dB below the peak, is band-passed, squared and
+    averaged over 250 ms. Empty when the span is silent or shorter than that.
+    """
+    speech = speech_of(samples, sampling_rate, span)
+    place, rows = windows(speech, sampling_rate, ENVELOPE_S, ENVELOPE_HOP_S)
+    power = np.mean(rows**2, axis=1)
+    n_mean = round(TREMOR_S / ENVELOPE_HOP_S)
+    if len(power) <= n_mean or not power.max() > 0:
+        return Track(np.empty(0), np.empty(0))
+    level_db = 10 * np.log10(power + power.max() / 10 ** (DYNAMIC_RANGE_DB / 10))
+    band = signal.butter(2, TREMOR_HZ, "bandpass", fs=1 / ENVELOPE_HOP_S, output="sos")
+    tremor = signal.sosfiltfilt(band, level_db) ** 2
+    taper = signal.windows.hann(n_mean + 2)[1:-1]
+    mean = np.convolve(tremor, taper / taper.sum(), mode="valid")
+    middle = place[n_mean // 2 :][: len(mean)]
+    step = slice(None, None, n_mean // 4)
+    return Track(middle[step], 10 * np.log10(mean[step] + STILL_DB2))
+
+
+def reverberance(samples: Samples, sampling_rate: int, span: Span) -> Track:
+    """How high the envelope's valleys reach, as a share of its peaks (0 to 0.25), in 200 ms.
+
+    In each of 30 bands the 5 % quantile of the amplitude over its 95 % quantile; the mean over
+    the bands. Reverberation adds to it in proportion to its amplitude. NaN where the envelope is
+    as flat as that of steady noise, and where there is silence.
+    """
+    speech = speech_of(samples, sampling_rate, span)
+    place, power, hz = power_spectra(speech, sampling_rate, BAND_S, BAND_HOP_S)
+    amplitude = np.sqrt(band_powers(power, hz, N_BANDS, LOW_HZ, HIGH_HZ))
+    n_frames = round(VALLEY_S / BAND_HOP_S)
+    low, high = np.quantile(
+        over_windows(amplitude, n_frames, n_frames // 4), (VALLEY, PEAK), axis=-1
+    )
+    filled = np.mean(low / np.where(high > 0, high, np.inf), axis=1)
+    filled[(high.max(axis=1, initial=0) <= 0) | (filled > STATIONARY)] = np.nan
+    middle = over_windows(place[:, None], n_frames, n_frames // 4).mean(axis=(1, 2))
+    return Track(middle, filled)

@@ -1,0 +1,72 @@
+"""What was done to the numbers themselves: samples held, and a grid coarser than 16 bits.
+
+Both look at exact equality, so they see what a file holds, not what a loudspeaker makes of it;
+resampling a clip erases them.
+"""
+
+import numpy as np
+from jaxtyping import Float
+
+from otoscope.acoustics.codec import FULL_SCALE
+from otoscope.acoustics.measures.base import Samples, Track, speech_of, windows
+from otoscope.acoustics.spans import Span
+
+WINDOW_S, HOP_S = 0.05, 0.025
+FINE_QUANTILE = 0.05
+RESOLVED = 4.0
+
+
+def holding(samples: Samples, sampling_rate: int, span: Span) -> Track:
+    """How long a sample lasts, log2 of a number of samples, 50 ms windows.
+
+    0 when every sample differs from the one before, 3 when each is held for eight. NaN where
+    equal neighbours prove nothing, because the smallest steps (their 5 % quantile) are not four
+    times finer than the RMS step: near silence, and on a grid as coarse as the signal.
+    """
+    speech = speech_of(samples, sampling_rate, span)
+    place, rows = windows(speech, sampling_rate, WINDOW_S, HOP_S)
+    step = np.abs(np.diff(rows, axis=1))
+    changes = step > 0
+    n_changes = changes.sum(axis=1)
+    ordered = np.sort(step, axis=1)
+    fine_at = step.shape[1] - n_changes + (FINE_QUANTILE * n_changes).astype(int)
+    fine = ordered[np.arange(len(step)), np.minimum(fine_at, step.shape[1] - 1)]
+    rms = np.sqrt(np.sum(step**2, axis=1) / np.maximum(n_changes, 1))
+    resolved = (n_changes > 0) & (fine * RESOLVED <= rms)
+    held = -np.log2(np.where(resolved, n_changes, step.shape[1]) / step.shape[1])
+    return Track(place, np.where(resolved, held, np.nan))
+
+
+def quantisation_step(samples: Samples, sampling_rate: int, span: Span) -> Track:
+    """Spacing of the values in use, log2 of 16-bit steps, 50 ms windows.
+
+    How often two samples of a window are equal, compared with a Gaussian of the same standard
+    deviation on the 16-bit grid. 0 on that grid, 8 when only 8 bits are in use. Held samples
+    count once. NaN where fewer than two values follow one another (silence).
+
+    The chance that two samples fall on one value is step / (2·√π·deviation) for a Gaussian much
+    wider than the step; counting pairs estimates it without bias, however few samples there are.
+    """
+    speech = speech_of(samples, sampling_rate, span) * FULL_SCALE
+    place, rows = windows(speech, sampling_rate, WINDOW_S, HOP_S)
+    fresh = np.ones(rows.shape, bool)
+    fresh[:, 1:] = rows[:, 1:] != rows[:, :-1]
+    n = fresh.sum(axis=1)
+    values = np.sort(np.where(fresh, rows, np.inf), axis=1)
+    pairs = _equal_pairs(values)
+    measurable = n > 1
+    deviation = rows.std(axis=1)
+    step = 2 * np.sqrt(np.pi) * deviation * pairs / np.where(measurable, n * (n - 1), 1)
+    return Track(place, np.where(measurable, np.log2(np.maximum(step, 1)), np.nan))
+
+
+def _equal_pairs(values: Float[np.ndarray, "n_rows n_values"]) -> Float[np.ndarray, " n_rows"]:
+    """Ordered pairs of equal finite values in each sorted row."""
+    first = np.ones(values.shape, bool)
+    first[:, 1:] = values[:, 1:] != values[:, :-1]
+    starts = np.flatnonzero(first)
+    count = np.diff(np.append(starts, values.size)).astype(float)
+    count[np.isinf(values.ravel()[starts])] = 0
+    return np.bincount(
+        starts // max(values.shape[1], 1), weights=count * (count - 1), minlength=len(values)
+    )

@@ -1,0 +1,133 @@
+"""Fundamental frequency and tempo."""
+
+import numpy as np
+import soxr
+from jaxtyping import Bool, Float
+from scipy import signal
+
+from otoscope.acoustics.measures.base import (
+    Samples,
+    Track,
+    band_powers,
+    power_spectra,
+    speech_of,
+    windows,
+)
+from otoscope.acoustics.spans import Span
+
+PITCH_RATE_HZ = 8000
+PITCH_HOP_S = 0.01
+N_COMPARED = 200  # samples of 25 ms, at `PITCH_RATE_HZ`
+LOWEST_HZ, HIGHEST_HZ = 60.0, 500.0
+LONGEST_LAG = round(PITCH_RATE_HZ / LOWEST_HZ) + 1
+VOICED = 0.5
+STEADY_SEMITONES = 2.0
+LAG_COST = 0.1  # a lag of 16 ms must correlate this much better than one near 0
+FAINT = 1e-3  # windows this far below the loudest (30 dB) are pulled towards unvoiced
+RANGE = (0.6, 1.7)  # of one speaker around their median
+REFERENCE_HZ = 100.0
+
+TEMPO_S, TEMPO_HOP_S = 0.025, 0.005
+N_BANDS, LOW_HZ, HIGH_HZ = 30, 100.0, 8000.0
+DYNAMIC_RANGE_DB = 50.0
+SMOOTHING_S = 0.05
+N_PARTS = 8
+LEAST_FRAMES = 4 * N_PARTS
+STILL_DB = 1e-6  # a spectrum that moves less than this in 5 ms stands still
+
+
+def pitch(samples: Samples, sampling_rate: int, span: Span) -> Track:
+    """F0 in semitones re 100 Hz every 10 ms; NaN where unvoiced.
+
+    Normalised cross-correlation at 8 kHz, twice: freely from 60 to 500 Hz, then only within 0.6
+    to 1.7 times the median of the first pass, which leaves no room for most octave errors. What
+    does not last for three windows, within 2 semitones from one to the next, is not a pitch.
+
+    Source: D. Talkin (1995), "A robust algorithm for pitch tracking"; the two passes after
+    C. De Looze and D. Hirst (2008), "Detecting changes in key and range".
+    """
+    speech = speech_of(samples, sampling_rate, span)
+    if sampling_rate != PITCH_RATE_HZ:
+        speech = soxr.resample(speech, sampling_rate, PITCH_RATE_HZ, quality="MQ")
+    length_s = (N_COMPARED + LONGEST_LAG) / PITCH_RATE_HZ
+    place, rows = windows(speech, PITCH_RATE_HZ, length_s, PITCH_HOP_S)
+    if not rows.any():
+        return Track(place, np.full(len(rows), np.nan))
+    likeness = _correlation(rows - rows.mean(axis=1, keepdims=True))
+    f0, best = _strongest(likeness, LOWEST_HZ, HIGHEST_HZ)
+    if np.any(best > VOICED):
+        median = np.median(f0[best > VOICED])
+        low, high = max(LOWEST_HZ, median * RANGE[0]), min(HIGHEST_HZ, median * RANGE[1])
+        f0, best = _strongest(likeness, low, high)
+    semitones = np.where(best > VOICED, 12 * np.log2(f0 / REFERENCE_HZ), np.nan)
+    return Track(place, np.where(_lasting(semitones), semitones, np.nan))
+
+
+def _lasting(semitones: Float[np.ndarray, " n_windows"]) -> Bool[np.ndarray, " n_windows"]:
+    """Windows whose neighbours on both sides have nearly the same pitch; NaN has none."""
+    steady = np.abs(np.diff(semitones)) < STEADY_SEMITONES
+    return np.append(False, steady) & np.append(steady, False)
+
+
+def _correlation(
+    rows: Float[np.ndarray, "n_windows length"],
+) -> Float[np.ndarray, "n_windows n_lags"]:
+    """Correlation of each window's first 25 ms with what comes a lag later, -1 to 1."""
+    n_fft = 1 << (rows.shape[1] - 1).bit_length()
+    first = np.fft.rfft(rows[:, :N_COMPARED], n_fft)
+    product = np.fft.irfft(first.conj() * np.fft.rfft(rows, n_fft), n_fft)[:, : LONGEST_LAG + 1]
+    summed = np.cumsum(np.pad(rows**2, ((0, 0), (1, 0))), axis=1)
+    energy = summed[:, N_COMPARED:] - summed[:, : LONGEST_LAG + 1]
+    faint = FAINT * energy[:, 0].max()
+    return product / np.sqrt((energy + faint) * (energy[:, :1] + faint))
+
+
+def _strongest(
+    likeness: Float[np.ndarray, "n_windows n_lags"], low_hz: float, high_hz: float
+) -> tuple[Float[np.ndarray, " n_windows"], Float[np.ndarray, " n_windows"]]:
+    """F0 in Hz of the best peak in a range, between lags by parabola, and its correlation.
+
+    A window without a peak there has correlation 0.
+    """
+    shortest = max(2, int(PITCH_RATE_HZ / high_hz))
+    longest = min(LONGEST_LAG - 1, int(np.ceil(PITCH_RATE_HZ / low_hz)))
+    lags = np.arange(shortest, longest + 1)
+    here = likeness[:, lags]
+    peak = (here >= likeness[:, lags - 1]) & (here > likeness[:, lags + 1])
+    score = np.where(peak, here - LAG_COST * lags / LONGEST_LAG, -np.inf)
+    at = lags[np.argmax(score, axis=1)]
+    row = np.arange(len(at))
+    before, top, after = likeness[row, at - 1], likeness[row, at], likeness[row, at + 1]
+    bend = before - 2 * top + after
+    shift = np.where(bend < 0, 0.5 * (before - after) / np.where(bend < 0, bend, -1), 0)
+    return PITCH_RATE_HZ / (at + np.clip(shift, -0.5, 0.5)), np.where(peak.any(axis=1), top, 0.0)
+
+
+def tempo(samples: Samples, sampling_rate: int, span: Span) -> Track:
+    """Speed relative to the span's mean, in octaves (log2), in eight parts of equal *content*.
+
+    The clock is the sound itself: the path its spectral shape travels (30 bands, in dB less their
+    mean, smoothed over 50 ms). The path is cut into eight equal parts, and a part that takes twice as long has
+    half the speed. Stretching time moves no boundary in the content, so `place` is a fraction of
+    the path, not of the time. NaN when the span is silent, its spectrum stands still, or it is
+    shorter than about 0.2 s.
+    """
+    place = (np.arange(N_PARTS) + 0.5) / N_PARTS
+    unmeasured = Track(place, np.full(N_PARTS, np.nan))
+    speech = speech_of(samples, sampling_rate, span)
+    _, power, hz = power_spectra(speech, sampling_rate, TEMPO_S, TEMPO_HOP_S)
+    if len(power) < LEAST_FRAMES or not power.any():
+        return unmeasured
+    bands = band_powers(power, hz, N_BANDS, LOW_HZ, HIGH_HZ)
+    shape = 10 * np.log10(bands + bands.max() / 10 ** (DYNAMIC_RANGE_DB / 10))
+    shape -= shape.mean(axis=1, keepdims=True)
+    taper = signal.windows.hann(round(SMOOTHING_S / TEMPO_HOP_S) + 1)[1:-1]
+    n_edge = len(taper) // 2
+    padded = np.pad(shape, ((n_edge, n_edge), (0, 0)), mode="edge")
+    smooth = signal.oaconvolve(padded, taper[:, None] / taper.sum(), mode="valid", axes=0)
+    travelled = np.append(0, np.cumsum(np.linalg.norm(np.diff(smooth, axis=0), axis=1)))
+    if not travelled[-1] > STILL_DB * len(travelled):
+        return unmeasured
+    bounds = np.linspace(0, travelled[-1], N_PARTS + 1)
+    when = np.interp(bounds, travelled, np.linspace(0, 1, len(travelled)))
+    return Track(place, -np.log2(N_PARTS * np.diff(when)))

@@ -1,0 +1,122 @@
+"""Listeners that are nothing but a signal measure: what the sound itself gives away.
+
+The *slope observer* hears one clip and answers from the slope of the category's cue over the
+span, minus one constant per category. With the source clip at hand the same measure names the
+direction almost surely; that is how one knows that a gradient does what it says.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from otoscope.acoustics.measures import CUES, Track
+from otoscope.acoustics.measures.base import Samples
+from otoscope.acoustics.spans import Span
+
+
+def slope(track: Track) -> float:
+    """Least-squares change of a track over the whole span, in the measure's unit.
+
+    NaN with fewer than two measured windows: two are what a slope needs.
+
+    >>> slope(Track(np.array([0.1, 0.3, 0.5]), np.array([1.0, np.nan, 2.0])))
+    2.5
+    """
+    measured = np.isfinite(track.value)
+    if measured.sum() < 2:
+        return float("nan")
+    place = track.place[measured] - track.place[measured].mean()
+    return float(place @ track.value[measured] / (place @ place))
+
+
+def cue_slope(samples: Samples, sampling_rate: int, span: Span, category: str) -> float:
+    """How much a category's cue rises over the span; NaN when it cannot be measured.
+
+    Args:
+        samples: Waveform in [-1, 1) or int16, `(n_samples,)` or `(n_channels, n_samples)`.
+        sampling_rate: In Hz.
+        span: Start and end of speech, in samples of this clip.
+        category: A key of `CUES`.
+
+    Raises:
+        LookupError: No such category.
+        ValueError: A span outside the clip or empty, samples that are not finite.
+    """
+    return slope(CUES[category](samples, sampling_rate, span))
+
+
+@dataclass(frozen=True)
+class SlopeObserver:
+    """Answers from the slope of a category's cue alone.
+
+    Attributes:
+        constants: Per category the slope of unmodified speech, which is not zero: people speak
+            more quietly, lower and slower towards the end.
+    """
+
+    constants: Mapping[str, float]
+
+    @classmethod
+    def fit(
+        cls,
+        sources: Iterable[tuple[Samples, int, Span]],
+        categories: Iterable[str] = tuple(CUES),
+    ) -> "SlopeObserver":
+        """Takes each constant from the median of unmodified sources.
+
+        A category that no source lets one measure gets NaN, and clips of it no answer.
+
+        Args:
+            sources: `(samples, sampling_rate, span)` of each.
+            categories: Keys of `CUES`.
+        """
+        names = list(categories)
+        slopes = np.array([[cue_slope(*source, name) for name in names] for source in sources])
+        return cls(
+            {
+                name: float(np.median(column[np.isfinite(column)]))
+                if np.isfinite(column).any()
+                else float("nan")
+                for name, column in zip(names, slopes.reshape(-1, len(names)).T, strict=True)
+            }
+        )
+
+    def answer(
+        self, samples: Samples, sampling_rate: int, span: Span, category: str
+    ) -> str | None:
+        """`increase` if the cue rises more than in unmodified speech, else `decrease`.
+
+        None when the cue cannot be measured: that is no answer, to be counted as such.
+
+        Raises:
+            KeyError: A category this observer has no constant for.
+        """
+        excess = cue_slope(samples, sampling_rate, span, category) - self.constants[category]
+        if np.isnan(excess):
+            return None
+        return "increase" if excess > 0 else "decrease"
+
+
+def difference(clip: Track, source: Track) -> Track:
+    """A clip's track minus its source's, each window with the nearest one of the source.
+
+    Places are fractions of the span, so the two may differ in length. NaN where either is.
+    """
+    if not len(clip.place) or not len(source.place):
+        return Track(np.empty(0), np.empty(0))
+    between = (source.place[1:] + source.place[:-1]) / 2
+    return Track(clip.place, clip.value - source.value[np.searchsorted(between, clip.place)])
+
+
+def direction_with_source(clip: Track, source: Track) -> str | None:
+    """`up` or `down`, from a clip's cue and its source's: the sign of their difference's slope.
+
+    The slope of the difference rather than the difference of slopes: only windows measured in
+    both then count, and what the source itself does cancels window by window. None when that
+    slope cannot be measured, or is exactly zero as in a clip that nothing was done to.
+    """
+    moved = slope(difference(clip, source))
+    if np.isnan(moved) or moved == 0:
+        return None
+    return "up" if moved > 0 else "down"

@@ -1,0 +1,146 @@
+"""Intervals for a proportion of right answers.
+
+Answers about variants of one source clip are not independent: what makes a source hard makes all
+of its variants hard. Intervals over them resample or weigh whole sources (clusters).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Shaped
+from scipy.stats import t as student
+from statsmodels.stats.proportion import proportion_confint
+
+
+class Interval(NamedTuple):
+    """A proportion and its interval; `low ≤ estimate ≤ high`, all within 0 to 1, or all NaN."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+UNKNOWN = Interval(float("nan"), float("nan"), float("nan"))
+
+
+def wilson(n_correct: int, n: int, *, confidence: float = 0.95) -> Interval:
+    """Wilson's score interval for independent answers.
+
+    Without any answer nothing is known: all NaN.
+
+    >>> [round(bound, 3) for bound in wilson(8, 10)]
+    [0.8, 0.49, 0.943]
+
+    Raises:
+        ValueError: Counts that cannot be, or a confidence outside (0, 1).
+
+    Source: E. B. Wilson (1927), https://doi.org/10.1080/01621459.1927.10502953
+    """
+    _check_confidence(confidence)
+    if not 0 <= n_correct <= n:
+        raise ValueError(f"expected 0 <= n_correct <= n, got n_correct={n_correct}, n={n}")
+    if n == 0:
+        return UNKNOWN
+    low, high = proportion_confint(n_correct, n, alpha=1 - confidence, method="wilson")
+    estimate = n_correct / n
+    return Interval(estimate, min(float(low), estimate), max(float(high), estimate))
+
+
+def clustered_interval(
+    correct: Bool[np.ndarray, " n_items"],
+    clusters: Shaped[np.ndarray, " n_items"],
+    *,
+    confidence: float = 0.95,
+) -> Interval:
+    """Interval of a proportion whose items come in clusters, from the spread between clusters.
+
+    The estimate is the plain share of right items (a ratio estimator: clusters may differ in
+    size); its variance comes from each cluster's excess of right items over its expectation; the
+    interval is Student's t with one degree of freedom less than there are clusters, on the logit
+    scale so that it stays within 0 to 1.
+
+    Where there is no spread to measure, the data hold as much information as there are clusters,
+    and the interval is Wilson's for that many items: all right, all wrong, or every cluster with
+    the same share. One cluster says nothing about others: its interval is 0 to 1. No items: NaN.
+
+    Args:
+        correct: Whether each item was right.
+        clusters: Which cluster (source clip) each item belongs to: names or numbers.
+        confidence: Coverage, 0.95 by default.
+
+    Raises:
+        ValueError: Lengths differ, or a confidence outside (0, 1).
+
+    Source: W. G. Cochran (1977), Sampling Techniques, 3rd ed., sections 6.3 and 9A.1 (ratio
+    estimates of proportions in clusters); logit intervals as in survey software.
+    """
+    _check_confidence(confidence)
+    if correct.size != clusters.size:
+        raise ValueError(f"{correct.size} answers but {clusters.size} cluster names")
+    if correct.size == 0:
+        return UNKNOWN
+    _, member = np.unique(clusters, return_inverse=True)
+    size, right = np.bincount(member), np.bincount(member, weights=correct)
+    estimate, n_clusters = float(correct.mean()), len(size)
+    if n_clusters == 1:
+        return Interval(estimate, 0.0, 1.0)
+    excess = right - estimate * size
+    variance = n_clusters / (n_clusters - 1) * float(excess @ excess) / correct.size**2
+    if variance <= np.finfo(float).eps ** 2:
+        return _wilson_of_share(estimate, n_clusters, confidence)
+    reach = student.ppf((1 + confidence) / 2, n_clusters - 1) * np.sqrt(variance)
+    reach /= estimate * (1 - estimate)
+    centre = np.log(estimate / (1 - estimate))
+    low, high = 1 / (1 + np.exp(-(centre + np.array([-reach, reach]))))
+    return Interval(estimate, float(low), float(high))
+
+
+def bootstrap_interval(
+    correct: Bool[np.ndarray, " n_items"],
+    clusters: Shaped[np.ndarray, " n_items"],
+    *,
+    rng: np.random.Generator,
+    n_resamples: int = 2000,
+    confidence: float = 0.95,
+) -> Interval:
+    """Percentile interval from resampling whole clusters with replacement.
+
+    A check on `clustered_interval` that assumes no shape. It cannot see past the data: with no
+    spread between clusters, or one cluster, it has width zero. No items: NaN.
+
+    Args:
+        correct, clusters, confidence: As in `clustered_interval`.
+        rng: Where the resamples come from; the same state gives the same interval.
+        n_resamples: How many.
+
+    Raises:
+        ValueError: Lengths differ, fewer than one resample, or a confidence outside (0, 1).
+    """
+    _check_confidence(confidence)
+    if correct.size != clusters.size:
+        raise ValueError(f"{correct.size} answers but {clusters.size} cluster names")
+    if n_resamples < 1:
+        raise ValueError(f"n_resamples must be at least 1, got {n_resamples}")
+    if correct.size == 0:
+        return UNKNOWN
+    _, member = np.unique(clusters, return_inverse=True)
+    size, right = np.bincount(member), np.bincount(member, weights=correct)
+    drawn = rng.integers(len(size), size=(n_resamples, len(size)))
+    shares = right[drawn].sum(axis=1) / size[drawn].sum(axis=1)
+    estimate = float(correct.mean())
+    low, high = np.quantile(shares, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(estimate, min(float(low), estimate), max(float(high), estimate))
+
+
+def _check_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+
+
+def _wilson_of_share(share: float, n: int, confidence: float) -> Interval:
+    """Wilson's interval of a share of `n` items, where share times n need not be whole."""
+    z2 = float(student.ppf((1 + confidence) / 2, np.inf)) ** 2
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    reach = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n**2))) / (1 + z2 / n)
+    low, high = min(centre - reach, share), max(centre + reach, share)
+    return Interval(share, max(0.0, float(low)), min(1.0, float(high)))
