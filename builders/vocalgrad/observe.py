@@ -1,8 +1,35 @@
-"""How well a listener that only measures the signal names the direction, in a build's own clips."""
+"""How well a listener that only measures the signal names the direction, in a build's own clips.
 
+The clips are read back from the files that were written, so this checks the whole way.
+"""
+
+import io
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Literal, NamedTuple
 
+import numpy as np
+import pyarrow.parquet as pq
+import soundfile
+
+from builders.vocalgrad.plan import SPLITS, Plan, Shard
+from builders.vocalgrad.progress import Progress
+from builders.vocalgrad.shards import decode
 from otoscope.acoustics.gradients import attribute_of
+from otoscope.acoustics.measures import CUES, Track
+from otoscope.acoustics.observers import direction_with_source, slope
+from otoscope.acoustics.rendering import CELLS
+from otoscope.acoustics.spans import Span
+from otoscope.acoustics.trajectories import TIERS
+from otoscope.statistics.intervals import clustered_interval
+
+Verify = Literal["sample", "all", "none"]
+SAMPLE_PER_TIER = 160
+COLUMNS = ["audio", "source_id", "tier", "direction", "span_start_s", "span_end_s", "no_effect"]
 
 
 @dataclass(frozen=True)
@@ -14,7 +41,7 @@ class Rate:
     high: float | None
 
     def __str__(self) -> str:
-        if self.share is None:
+        if self.share is None or self.low is None or self.high is None:
             return "–"
         return f"{100 * self.share:.1f} [{100 * self.low:.1f}, {100 * self.high:.1f}]"
 
@@ -59,3 +86,151 @@ class Report:
             for r in self.rows
         ]
         return "\n".join(lines)
+
+
+class Heard(NamedTuple):
+    """What the measure says of one clip; `slope` is NaN, `named` None, where it says nothing."""
+
+    category: str
+    tier: str
+    direction: str
+    source_id: str
+    no_effect: bool
+    slope: float
+    named: str | None
+
+
+class ShardHeard(NamedTuple):
+    """What it says of a shard's clips, and the slopes of its unmodified sources by category."""
+
+    clips: list[Heard]
+    source_slopes: dict[str, list[float]]
+
+
+def observe(
+    plan: Plan,
+    folder: Path,
+    *,
+    verify: Verify = "sample",
+    num_proc: int = 1,
+    progress: Progress | None = None,
+) -> Report:
+    """Asks the slope observer about a build.
+
+    The first split that has sources is asked about: test, if there is one. The constant of a
+    category is the median slope of that split's unmodified sources.
+
+    Args:
+        plan, folder: A finished build.
+        verify: `sample` takes about 160 clips of every category and tier, spread evenly over
+            sources, curves and directions; `all` takes every clip; `none` asks nothing.
+        num_proc: Processes.
+    """
+    if verify == "none":
+        return Report("not asked", ())
+    split = next(split for split in SPLITS if plan.of_split(split))
+    shards = [s for s in plan.shards if s.kind == "gradient" and s.split == split]
+    n_each = 8 if verify == "all" else min(8, -(-SAMPLE_PER_TIER // len(plan.of_split(split))))
+    work = partial(listen, plan, folder, n_each=n_each)
+    heard: list[ShardHeard] = []
+    with (progress or Progress()).bar("Listening", len(shards)) as step:
+        for result in _map(work, shards, num_proc):
+            heard.append(result)
+            step()
+    constants = {
+        name: _median([s for part in heard for s in part.source_slopes[name]])
+        for name in plan.categories
+    }
+    clips = [clip for part in heard for clip in part.clips]
+    rows = tuple(
+        _row([c for c in clips if (c.category, c.tier) == (name, tier)], name, tier, constants[name])
+        for name in plan.categories
+        for tier in TIERS
+    )
+    what = "every clip" if verify == "all" else "a stratified sample"
+    basis = (
+        f"{what} of the {split} split: {len(clips):,} clips of {len(plan.of_split(split))} sources"
+    )
+    return Report(basis, rows)
+
+
+def _map(work: partial, shards: Sequence[Shard], num_proc: int) -> Iterator[ShardHeard]:
+    if num_proc == 1 or len(shards) == 1:
+        yield from map(work, shards)
+        return
+    with ProcessPoolExecutor(min(num_proc, len(shards)), get_context("spawn")) as pool:
+        yield from pool.map(work, shards)
+
+
+def listen(plan: Plan, folder: Path, shard: Shard, *, n_each: int) -> ShardHeard:
+    """Measures a shard's sources, and `n_each` of the 8 clips that each has in a tier."""
+    clips: list[Heard] = []
+    slopes: dict[str, list[float]] = {name: [] for name in plan.categories}
+    tracks: dict[tuple[str, str], Track] = {}
+    chosen: dict[str, set[int]] = {}
+    for k, surveyed in enumerate(plan.sources_of(shard), start=shard.first):
+        recording = decode(surveyed)
+        for name in plan.categories:
+            track = CUES[name](recording.pcm, recording.sampling_rate, Span(*surveyed.span))
+            tracks[name, surveyed.source.clip_id] = track
+            slopes[name].append(slope(track))
+        chosen[surveyed.source.clip_id] = sampled_cells(k, n_each)
+    for name in plan.categories:
+        table = pq.read_table(folder / shard.files[name], columns=[*COLUMNS, "curve"])
+        for row in table.to_pylist():
+            cell = (row["tier"], row["curve"], row["direction"])
+            if CELLS.index(cell) in chosen[row["source_id"]]:  # type: ignore[arg-type]
+                clips.append(_hear(row, name, tracks[name, row["source_id"]]))
+    return ShardHeard(clips, slopes)
+
+
+def sampled_cells(position: int, n_each: int) -> set[int]:
+    """Which cells to ask about for the source at a position: in each tier `n_each` of its 8.
+
+    Neighbours take turns, so that curves and directions come equally often.
+
+    >>> sorted(sampled_cells(0, 2)), sorted(sampled_cells(1, 2))
+    ([0, 1, 8, 9, 16, 17], [2, 3, 10, 11, 18, 19])
+    """
+    turn = [(position * n_each + j) % 8 for j in range(n_each)]
+    return {8 * tier + k for tier in range(len(TIERS)) for k in turn}
+
+
+def _hear(row: dict, category: str, source: Track) -> Heard:
+    samples, rate = soundfile.read(io.BytesIO(row["audio"]["bytes"]), dtype="int16", always_2d=True)
+    span = Span(round(row["span_start_s"] * rate), round(row["span_end_s"] * rate))
+    track = CUES[category](np.ascontiguousarray(samples.T), rate, span)
+    return Heard(
+        category, row["tier"], row["direction"], row["source_id"], row["no_effect"],
+        slope(track), direction_with_source(track, source),
+    )  # fmt: skip
+
+
+def _median(slopes: list[float]) -> float:
+    finite = [s for s in slopes if np.isfinite(s)]
+    return float(np.median(finite)) if finite else float("nan")
+
+
+def _row(clips: list[Heard], category: str, tier: str, constant: float) -> ObserverRow:
+    judged = [c for c in clips if not c.no_effect]
+    excess = np.array([c.slope - constant for c in judged])
+    up = np.array([c.direction == "up" for c in judged], bool)
+    answered = np.isfinite(excess)
+    alone = answered & ((excess > 0) == up)
+    named = np.array([c.named == c.direction for c in judged], bool)
+    source_ids = np.array([c.source_id for c in judged], str)
+    return ObserverRow(
+        category,
+        tier,
+        len(judged),
+        len(clips) - len(judged),
+        int(np.sum(~answered)),
+        _rate(alone, source_ids),
+        _rate(named, source_ids),
+    )
+
+
+def _rate(correct: np.ndarray, source_ids: np.ndarray) -> Rate:
+    if not correct.size:
+        return Rate(None, None, None)
+    return Rate(*clustered_interval(correct, source_ids))
