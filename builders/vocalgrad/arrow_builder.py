@@ -44,7 +44,8 @@ class VocalGrad(datasets.ArrowBasedBuilder):
         Raises:
             ValueError: The plan has no such config.
         """
-        names = ("all", *plan.categories, "source", *(("beep",) if plan.beeps else ()))
+        names = ["all", *plan.categories, "source"]
+        names += ["beep"] if any(shard.kind == "beep" for shard in plan.shards) else []
         if config_name not in names:
             raise ValueError(f"no config {config_name!r} in this plan; there are {names}")
         kwargs.setdefault("dataset_name", "vocalgrad")
@@ -70,9 +71,7 @@ class VocalGrad(datasets.ArrowBasedBuilder):
 
     def _work(self, split: str) -> list[Shard]:
         """Shards of the config, cut down to its categories, in row order."""
-        shards = [
-            s for s in self.config.plan.shards if s.kind == self._kind and s.split == split
-        ]
+        shards = [s for s in self.config.plan.shards if s.kind == self._kind and s.split == split]
         if self._kind != "gradient":
             return shards
         wanted = self.config.plan.categories if self.config.name == "all" else [self.config.name]

@@ -8,16 +8,15 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from builders.vocalgrad.plan import SPLITS, Plan
 from builders.vocalgrad.progress import Progress
-from builders.vocalgrad.shards import STATE, finished, write_json
+from builders.vocalgrad.shards import STATE, finished, making_folder, write_json
 from builders.vocalgrad.sources.base import Corpus, Skipped, Source
 from builders.vocalgrad.survey import Correction, Policies, Survey, survey
-from builders.vocalgrad.workers import run
+from builders.vocalgrad.workers import WorkerDied, run
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.spans import DEFAULT_POLICIES
 
@@ -90,7 +89,13 @@ def plan_build(
         GRADIENTS[name]
     sources = limited(corpus.sources, limit_sources)
     with progress.bar("Looking at sources", len(sources)) as step:
-        seen = survey(sources, policies=policies, corrections=corrections, on_source=step)
+        seen = survey(
+            sources,
+            policies=policies,
+            corrections=corrections,
+            known=corpus.sources,
+            on_source=step,
+        )
     if seen.refused and on_error == "stop":
         listed = "\n".join(f"  {skipped.reason}" for skipped in seen.refused)
         raise BuildError(
@@ -155,20 +160,32 @@ def build(
         overwrite: Throw away another build found in `out`.
 
     Raises:
-        BuildError: `out` is not writable, is in use, holds another build or something else, or
-            the disk is full; what was finished stays, and the next run goes on from there.
+        BuildError: `out` is not writable, is in use, holds another build or something else, the
+            disk is full, or a worker was killed; what was finished stays, and the next run goes on
+            from there.
+        SourceError: A source has changed since it was surveyed.
     """
     progress = progress or Progress()
     with owned(out, plan, overwrite=overwrite):
         todo = [i for i, shard in enumerate(plan.shards) if finished(plan, shard, out) is None]
         n_rows = sum(plan.shards[i].n_rows for i in todo)
+        shutil.rmtree(making_folder(out), ignore_errors=True)
         _check_space(plan, todo, out)
-        with progress.bar("Making clips", n_rows) as step, plain_disk_errors(out):
-            run(plan, todo, out, num_proc=num_proc, on_rows=lambda n: step(n, total=True))
+        try:
+            with progress.bar("Making clips", n_rows) as step, plain_disk_errors(out):
+                run(plan, todo, out, num_proc=num_proc, on_rows=lambda n: step(n, total=True))
+        except WorkerDied as error:
+            raise BuildError(
+                f"{error}; finished shards are kept, run again with a smaller --num-proc"
+            ) from error
+        finally:
+            shutil.rmtree(making_folder(out), ignore_errors=True)
         files: dict[str, dict] = {}
         for shard in plan.shards:
-            files |= finished(plan, shard, out) or {}
-        shutil.rmtree(out / STATE / "making", ignore_errors=True)
+            record = finished(plan, shard, out)
+            if record is None:
+                raise BuildError(f"{out}: files of {shard.name} vanished or changed meanwhile")
+            files |= record
     return Built(out, plan, seen, files, n_rows)
 
 
@@ -195,22 +212,38 @@ def owned(out: Path, plan: Plan, *, overwrite: bool) -> Iterator[None]:
 
 def _claim(out: Path, plan: Plan, overwrite: bool) -> None:
     note = out / STATE / "plan.json"
-    try:
-        before = json.loads(note.read_text())
-    except (OSError, ValueError):
-        before = None
-    if before is not None and before["fingerprint"] != plan.fingerprint:
+    before = _noted(note)
+    if before.get("fingerprint") != plan.fingerprint and not _empty(out):
         if not overwrite:
-            differ = [k for k, v in outline(plan).items() if before.get(k) != v and k != "fingerprint"]
+            differ = [
+                k for k, v in outline(plan).items() if before.get(k) != v and k != "fingerprint"
+            ]
             raise BuildError(
                 f"{out} holds another build (it differs in {', '.join(differ) or 'the sources'}); "
                 "choose another --out, or --overwrite it"
             )
-        for path in out.iterdir():
-            if path.name != STATE:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for path in _visible(out):
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         shutil.rmtree(out / STATE / "shards", ignore_errors=True)
     write_json(note, outline(plan))
+
+
+def _noted(note: Path) -> dict[str, object]:
+    """What the folder's last build said of itself; nothing where that cannot be read."""
+    try:
+        before = json.loads(note.read_text())
+    except (OSError, ValueError):
+        return {}
+    return before if isinstance(before, dict) else {}
+
+
+def _visible(out: Path) -> list[Path]:
+    """What a build may have put there; a `.git` and its like are the user's."""
+    return [path for path in out.iterdir() if not path.name.startswith(".")]
+
+
+def _empty(out: Path) -> bool:
+    return not _visible(out) and not (out / STATE / "shards").exists()
 
 
 def outline(plan: Plan) -> dict[str, object]:
@@ -252,6 +285,8 @@ def plain_disk_errors(out: Path) -> Iterator[None]:
             ) from error
         if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
             raise BuildError(f"{name}: cannot be written ({os.strerror(error.errno)})") from error
+        if error.errno is not None:
+            raise BuildError(f"{name}: {os.strerror(error.errno)}") from error
         raise
 
 

@@ -24,13 +24,15 @@ def write_card(built: Built, corpus: Corpus, observer: Any) -> None:
         pretty_name="VocalGrad",
         homepage=HOMEPAGE,
         otoscope_version=__version__,
-        example_repo=built.folder.name,
+        example_repo=built.folder.resolve().name,
         splits=[s for s in map(_split, [built] * len(SPLITS), SPLITS) if s["n_rows"]],
         categories=[_category(built, name) for name in built.plan.categories],
         chance=1 / len(LABELS),
         n_beep=sum(f["rows"] for f in built.files.values() if f["config"] == "beep"),
         configs=list(configs_of(built.plan, built.files)),
-        rates=", ".join(f"{rate:,} Hz" for rate in sorted({s.sampling_rate for s in built.plan.sources})),
+        rates=", ".join(
+            f"{rate:,} Hz" for rate in sorted({s.sampling_rate for s in built.plan.sources})
+        ),
         origins=Counter(s.span_origin for s in built.plan.sources),
         skipped=skipped_lines(corpus, built.survey),
         observer=observer,

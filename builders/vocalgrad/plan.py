@@ -202,7 +202,9 @@ def _blocks(sizes: Sequence[int], limit: int, most: int) -> Iterator[tuple[int, 
 def _pieces(clip_bytes: Sequence[int]) -> Iterator[tuple[int, int, tuple[int, int]]]:
     """Blocks of sources with all cells; a source too long for one file is cut between cells."""
     whole = len(CELLS)
-    for first, last in _blocks([whole * b for b in clip_bytes], MAX_FILE_BYTES, MAX_SOURCES_PER_SHARD):
+    for first, last in _blocks(
+        [whole * b for b in clip_bytes], MAX_FILE_BYTES, MAX_SOURCES_PER_SHARD
+    ):
         n_parts = 1
         if last - first == 1:
             cells_that_fit = max(1, MAX_FILE_BYTES // clip_bytes[first])

@@ -35,10 +35,12 @@ class Shown(Progress):
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
-            Progress as Bars,
             SpinnerColumn,
             TextColumn,
             TimeRemainingColumn,
+        )
+        from rich.progress import (
+            Progress as Bars,
         )
 
         if not Console().is_terminal:

@@ -39,9 +39,7 @@ def write_readme(folder: Path, plan: Plan, corpus: Corpus, files: Files, **card:
         splits = [s for s in SPLITS if any(f["split"] == s for f in of_config.values())]
         infos[config] = _info(plan, config, of_config, splits)
         patterns[config] = {
-            "data_files": [
-                {"split": split, "path": _patterns(parts, split)} for split in splits
-            ]
+            "data_files": [{"split": split, "path": _patterns(parts, split)} for split in splits]
         }
         if config == "all":
             patterns[config]["default"] = True  # type: ignore[assignment]
@@ -62,7 +60,7 @@ def write_readme(folder: Path, plan: Plan, corpus: Corpus, files: Files, **card:
         "vocalgrad.md.jinja", plan=plan, corpus=corpus, files=files, **card
     )
     partial = folder / "README.md.partial"
-    partial.write_text(text)
+    partial.write_text(text, encoding="utf-8", errors="backslashreplace")  # odd file names
     os.replace(partial, folder / "README.md")
 
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,9 +29,12 @@ def decode(surveyed: Surveyed) -> codec.Recording:
     """The samples that were surveyed.
 
     Raises:
-        SourceError: The file has changed since.
+        SourceError: The file has changed since, or is gone.
     """
-    recording = codec.read(surveyed.source.path)
+    try:
+        recording = codec.read(surveyed.source.path)
+    except codec.AudioError as error:
+        raise SourceError(f"{error}; it could be read when the build began") from error
     if pcm_sha256(recording) != surveyed.pcm_sha256:
         raise SourceError(f"{surveyed.source.path}: changed since the build began; start again")
     return recording
@@ -122,11 +126,11 @@ def write_shard(
     """Writes a shard's files, then the record that says it is finished.
 
     Files are made under `.otoscope/` and moved into place whole, so a process that dies leaves
-    nothing half-written where a reader looks.
+    nothing half-written where a reader looks. Each attempt has a folder of its own: the last breath
+    of a worker whose build was killed must not move what its successor is writing.
     """
     shard = plan.shards[index]
-    making = folder / STATE / "making" / shard.name
-    shutil.rmtree(making, ignore_errors=True)
+    making = making_folder(folder) / f"{shard.name}.{uuid.uuid4().hex}"
     making.mkdir(parents=True)
     tally = write_files(plan, shard, making, on_row=on_row)
     described = {}
@@ -172,7 +176,9 @@ def write_files(
             waiting[config].append(row)
             size[config] += len(row["audio"]["bytes"])  # type: ignore[index]
             tally[config].update(
-                rows=1, no_effect=bool(row.get("no_effect")), clipped=row["clipped_fraction"] > 0  # type: ignore[operator]
+                rows=1,
+                no_effect=bool(row.get("no_effect")),
+                clipped=row["clipped_fraction"] > 0,  # type: ignore[operator]
             )
             if size[config] >= ROW_GROUP_BYTES:
                 flush(config)
@@ -183,6 +189,11 @@ def write_files(
         for writer in writers.values():
             writer.close()
     return tally
+
+
+def making_folder(folder: Path) -> Path:
+    """Where unfinished files lie; whatever is in it when no build is at work can go."""
+    return folder / STATE / "making"
 
 
 def record_path(folder: Path, shard: Shard) -> Path:
@@ -198,7 +209,7 @@ def finished(plan: Plan, shard: Shard, folder: Path) -> dict[str, dict] | None:
             (folder / path).stat().st_size == file["bytes"]
             for path, file in record["files"].items()
         )
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
     return record["files"] if same else None
 
@@ -217,4 +228,3 @@ def _sha256(path: Path) -> str:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
-

@@ -1,6 +1,7 @@
 """Reads every source once, before any sound is made: is it usable, and where is its speech?"""
 
 import csv
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +13,8 @@ from otoscope.acoustics import codec
 from otoscope.acoustics.spans import DEFAULT_POLICIES, Policy, Problem, decide
 
 Policies = Mapping[Problem, Policy]
+
+MAX_SAMPLING_RATE = 655_350  # of FLAC
 
 
 class Correction(NamedTuple):
@@ -39,6 +42,7 @@ def survey(
     *,
     policies: Policies = DEFAULT_POLICIES,
     corrections: Mapping[str, Correction] | None = None,
+    known: Iterable[Source] | None = None,
     on_source: Callable[[], None] = lambda: None,
 ) -> Survey:
     """Decodes each source and settles its span.
@@ -47,14 +51,17 @@ def survey(
         sources: From a corpus.
         policies: What to do where the detector fails.
         corrections: By clip id; they win over everything.
+        known: Whom a correction may name; `sources` by default, of which these may be a part.
         on_source: Called after each.
 
     Raises:
-        SourceError: Two sources share an id, or a correction names no source.
+        SourceError: Two sources share an id, a correction names no source, or a policy does not
+            answer its problem.
     """
     corrections = corrections or {}
     _refuse_duplicates(sources)
-    unknown = sorted(set(corrections) - {s.clip_id for s in sources})
+    _check_policies(policies)
+    unknown = sorted(set(corrections) - {s.clip_id for s in known or sources})
     if unknown:
         raise SourceError(f"corrections name clips that are not among the sources: {unknown[:5]}")
     usable, refused, doubtful = [], [], []
@@ -77,6 +84,10 @@ def _look_at(
 ) -> tuple[Surveyed, list[Problem]]:
     recording = codec.read(source.path)
     rate, (n_channels, n_samples) = recording.sampling_rate, recording.pcm.shape
+    if rate > MAX_SAMPLING_RATE:
+        raise SourceError(
+            f"{source.path}: {rate} Hz; FLAC holds at most {MAX_SAMPLING_RATE} Hz, resample it"
+        )
     problems: list[Problem] = []
     if correction is not None:
         if correction.span_s is None:
@@ -89,7 +100,7 @@ def _look_at(
         problems, origin = decision.problems, decision.origin
         if decision.span is None:
             raise SourceError(f"{source.path}: no usable span of speech ({', '.join(problems)})")
-        span = tuple(decision.span)
+        span = (decision.span.start, decision.span.end)
     surveyed = Surveyed(
         source, rate, n_channels, n_samples, recording.bit_depth, recording.subtype,
         span, origin, pcm_sha256(recording),
@@ -105,14 +116,24 @@ def _look_at(
 def _samples_of(
     span_s: tuple[float, float], recording: codec.Recording, source: Source
 ) -> tuple[int, int]:
-    start, end = (round(t * recording.sampling_rate) for t in span_s)
     n = recording.pcm.shape[1]
+    samples = [t * recording.sampling_rate for t in span_s]
+    start, end = (round(t) if math.isfinite(t) else -1 for t in samples)
     if not 0 <= start < end <= n:
         raise SourceError(
             f"{source.path}: span {span_s[0]:g} to {span_s[1]:g} s is not within the clip's "
             f"{recording.duration_s:g} s"
         )
     return start, end
+
+
+def _check_policies(policies: Policies) -> None:
+    for problem in (Problem.NOTHING_FOUND, Problem.SHORT):
+        if policies[problem] is Policy.QUIETEST_FLOOR:
+            raise SourceError(
+                f"the policy {Policy.QUIETEST_FLOOR} answers {Problem.FROM_FIRST_FRAME} only, not "
+                f"{problem}"
+            )
 
 
 def _refuse_duplicates(sources: Iterable[Source]) -> None:
@@ -137,16 +158,18 @@ def read_corrections(path: Path) -> dict[str, Correction]:
         SourceError: A column is missing, a number is not one, or a clip appears twice.
     """
     try:
-        with path.open(newline="") as file:
-            reader = csv.DictReader(file)
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
             missing = {"clip_id", "onset_sec", "offset_sec"} - set(reader.fieldnames or ())
             if missing:
                 raise SourceError(
                     f"{path}: lacks the column(s) {sorted(missing)}; it has {reader.fieldnames}"
                 )
             lines = list(reader)
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: cannot be read ({error})") from error
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise SourceError(f"{path}: not a readable CSV in UTF-8 ({error})") from error
     corrections: dict[str, Correction] = {}
     for number, line in enumerate(lines, start=2):
         clip_id = line["clip_id"]
@@ -159,5 +182,7 @@ def read_corrections(path: Path) -> dict[str, Correction]:
             span = float(line["onset_sec"]), float(line["offset_sec"])
         except (TypeError, ValueError) as error:
             raise SourceError(f"{path}, line {number}: times must be numbers ({error})") from error
+        if not all(map(math.isfinite, span)):
+            raise SourceError(f"{path}, line {number}: times must be numbers, got {span}")
         corrections[clip_id] = Correction(span)
     return corrections

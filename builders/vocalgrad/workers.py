@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ from builders.vocalgrad.shards import write_shard
 
 _worker: dict[str, Any] = {}
 POLL_S = 0.2
+
+
+class WorkerDied(RuntimeError):
+    """A worker process ended without a word; most often the system was short of memory."""
 
 
 def run(
@@ -35,6 +40,9 @@ def run(
 
     Args:
         on_rows: Called now and then with the number of rows made so far.
+
+    Raises:
+        WorkerDied: A worker process was killed.
     """
     made = 0
 
@@ -60,6 +68,8 @@ def run(
                 on_rows(counter.value)
                 for future in done:
                     future.result()
+        except BrokenProcessPool as error:
+            raise WorkerDied("a worker process was killed (out of memory?)") from error
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise

@@ -15,11 +15,13 @@ from otoscope.acoustics import codec
 from otoscope.acoustics.rendering import render
 from tests.builders.tiny_corpus import built_from, one_beep, planned, speak
 
-COLUMNS = """
-    id audio category attribute label prompt clip_id direction curve tier profile source_id
-    speaker_id sentence_id transcript span_start_s span_end_s source_span_start_s source_span_end_s
-    span_origin start_value end_value clipped_fraction no_effect generator_version row
-""".split()
+COLUMNS = [
+    *("id", "audio", "category", "attribute", "label", "prompt", "clip_id"),
+    *("direction", "curve", "tier", "profile"),
+    *("source_id", "speaker_id", "sentence_id", "transcript"),
+    *("span_start_s", "span_end_s", "source_span_start_s", "source_span_end_s", "span_origin"),
+    *("start_value", "end_value", "clipped_fraction", "no_effect", "generator_version", "row"),
+]
 
 
 @pytest.fixture(scope="module")
