@@ -21,9 +21,9 @@ from jaxtyping import Float, Float32, Int
 N_FFT = 512
 HOP = 128
 OVERLAP = N_FFT // HOP
-_HANN = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(N_FFT) / N_FFT)
-WINDOW = _HANN.astype(np.float32)
-WINDOW_SQUARED = (_HANN**2).astype(np.float32).reshape(OVERLAP, HOP)
+HANN = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(N_FFT) / N_FFT)
+WINDOW = HANN.astype(np.float32)
+WINDOW_SQUARED = (HANN**2).astype(np.float32).reshape(OVERLAP, HOP)
 FULL_OVERLAP = np.float32(1.5)  # squared Hann windows, four deep, sum to this everywhere
 SILENT = np.finfo(np.float32).tiny
 
@@ -45,7 +45,9 @@ class Spectra:
         padded = np.pad(contexts, ((0, 0), (N_FFT // 2, N_FFT // 2 + HOP)))
         windows = np.lib.stride_tricks.sliding_window_view(padded, N_FFT, axis=1)[:, ::HOP]
         windows = windows[:, : int(self.n_frames.max())]
-        self.frames = np.fft.rfft(windows * WINDOW, axis=-1)
+        # In double precision, as librosa does: where a pure tone leaves bins empty, their phase is
+        # rounding noise, and is heard again at the end of the span.
+        self.frames = np.fft.rfft(windows * HANN, axis=-1).astype(np.complex64)
         self.frames[np.arange(self.frames.shape[1]) >= self.n_frames[:, None]] = 0
 
     @cached_property

@@ -36,6 +36,11 @@ def streamed():
     return bytes(data)
 
 
+def cut_between_pages():
+    data = written(noise(80_000), form="OGG", subtype="VORBIS")
+    return data[: data.rfind(b"OggS")]
+
+
 def noise(n_samples=16_000):
     return (0.1 * np.random.default_rng(0).standard_normal((n_samples, 1))).clip(-1, 1)
 
@@ -95,6 +100,7 @@ BAD_INPUT = {
     "cut FLAC": (lambda: cut(written(noise(), form="FLAC"), 9000), "not readable as audio"),
     "cut Ogg": (lambda: cut(written(noise(), form="OGG", subtype="VORBIS"), 900), "cut short"),
     "cut Opus": (lambda: cut(written(noise(), form="OGG", subtype="OPUS"), 900), "cut short"),
+    "Ogg cut between two pages": (cut_between_pages, "cut short, at least 1 bytes"),
     "cut MP3": (
         lambda: cut(written(noise(), form="MP3", subtype="MPEG_LAYER_III"), 900),
         "its header promises 16000 samples",
