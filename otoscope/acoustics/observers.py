@@ -20,8 +20,8 @@ def slope(track: Track) -> float:
 
     NaN with fewer than two measured windows: two are what a slope needs.
 
-    >>> slope(Track(np.array([0.1, 0.3, 0.5]), np.array([1.0, np.nan, 2.0])))
-    2.5
+    >>> slope(Track(np.array([0.25, 0.5, 0.75]), np.array([1.0, np.nan, 2.0])))
+    2.0
     """
     measured = np.isfinite(track.value)
     if measured.sum() < 2:

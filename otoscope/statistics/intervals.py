@@ -48,7 +48,7 @@ def wilson(n_correct: int, n: int, *, confidence: float = 0.95) -> Interval:
 
 def clustered_interval(
     correct: Bool[np.ndarray, " n_items"],
-    clusters: Shaped[np.ndarray, " n_items"],
+    clusters: Shaped[np.ndarray, " n_names"],
     *,
     confidence: float = 0.95,
 ) -> Interval:
@@ -86,7 +86,7 @@ def clustered_interval(
         return Interval(estimate, 0.0, 1.0)
     excess = right - estimate * size
     variance = n_clusters / (n_clusters - 1) * float(excess @ excess) / correct.size**2
-    if variance <= np.finfo(float).eps ** 2:
+    if np.allclose(excess, 0, atol=1e-9):
         return _wilson_of_share(estimate, n_clusters, confidence)
     reach = student.ppf((1 + confidence) / 2, n_clusters - 1) * np.sqrt(variance)
     reach /= estimate * (1 - estimate)
@@ -97,7 +97,7 @@ def clustered_interval(
 
 def bootstrap_interval(
     correct: Bool[np.ndarray, " n_items"],
-    clusters: Shaped[np.ndarray, " n_items"],
+    clusters: Shaped[np.ndarray, " n_names"],
     *,
     rng: np.random.Generator,
     n_resamples: int = 2000,

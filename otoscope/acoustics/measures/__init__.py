@@ -7,6 +7,8 @@ are averaged first. Rates from 8 to 48 kHz.
 To add a measure: write it in the file of its family, then name it below.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from otoscope.acoustics.measures.base import Measure as Measure
@@ -68,12 +70,28 @@ def duration_s(sampling_rate: int, span: Span) -> float:
     return (span[1] - span[0]) / sampling_rate
 
 
-def edge_levels(samples: Samples, sampling_rate: int, span: Span) -> tuple[float, float]:
-    """Levels of head and tail in dB re full scale; NaN for one that is absent or silent."""
-    edges = (0, span[0]), (span[1], samples.shape[-1])
-    return tuple(
-        float(decibels(np.mean(speech_of(samples, sampling_rate, Span(*edge)) ** 2)))
-        if edge[0] < edge[1]
-        else float("nan")
-        for edge in edges
-    )  # type: ignore[return-value]
+class EdgeLevels(NamedTuple):
+    """Levels before and after the span in dB re full scale; NaN where there is no sound."""
+
+    head_db: float
+    tail_db: float
+
+
+def edge_levels(samples: Samples, sampling_rate: int, span: Span) -> EdgeLevels:
+    """How loud head and tail are; NaN for one that is absent or silent.
+
+    Raises:
+        ValueError: As for every measure.
+    """
+    speech_of(samples, sampling_rate, span)
+    return EdgeLevels(
+        _level_of(samples, sampling_rate, Span(0, span[0])),
+        _level_of(samples, sampling_rate, Span(span[1], samples.shape[-1])),
+    )
+
+
+def _level_of(samples: Samples, sampling_rate: int, stretch: Span) -> float:
+    if stretch.start == stretch.end:
+        return float("nan")
+    power = np.mean(speech_of(samples, sampling_rate, stretch) ** 2, keepdims=True)
+    return float(decibels(power)[0])

@@ -39,7 +39,7 @@ Measure = Callable[[Samples, int, Span], Track]
 
 def speech_of(
     samples: Samples, sampling_rate: int, span: Span
-) -> Float[np.ndarray, " n_samples"]:
+) -> Float[np.ndarray, " n_in_span"]:
     """The span of the mean of all channels, float64 in [-1, 1].
 
     Raises:

@@ -7,6 +7,7 @@ from otoscope.acoustics.measures.base import (
     Samples,
     Track,
     band_powers,
+    decibels,
     over_windows,
     power_spectra,
     speech_of,
@@ -15,10 +16,10 @@ from otoscope.acoustics.measures.base import (
 from otoscope.acoustics.spans import Span
 
 ENVELOPE_S, ENVELOPE_HOP_S = 0.01, 0.005
-TREMOR_HZ = (8.0, 25.0)  # above most syllables, up to the fastest tremor of the benchmark
+TREMOR_HZ = (10.0, 25.0)  # above syllables, up to the fastest tremor of the benchmark
 TREMOR_S = 0.25
-DYNAMIC_RANGE_DB = 40.0
-STILL_DB2 = 1e-9
+FAINT_DB = 20.0  # a mean this far below the peak of the (root) envelope no longer scales
+STILL = 1e-9  # -90 dB
 
 BAND_S, BAND_HOP_S = 0.02, 0.01
 N_BANDS, LOW_HZ, HIGH_HZ = 30, 300.0, 8000.0
@@ -28,25 +29,27 @@ STATIONARY = 0.25  # valleys this high are those of steady noise: there is no sp
 
 
 def modulation(samples: Samples, sampling_rate: int, span: Span) -> Track:
-    """Strength of envelope fluctuations of 8 to 25 Hz, dB re 1 dB² (mean square of the level).
+    """Share of the envelope's power that fluctuates at 10 to 25 Hz, in dB, over 250 ms.
 
-    The level in dB, its lowest part cut off 40 dB below the peak, is band-passed, squared and
-    averaged over 250 ms. Empty when the span is silent or shorter than that.
+    The envelope is the square root of the RMS in 10 ms: half way to a logarithm, so that quiet
+    speech has a say, but pauses do not drown all else. Relative to its mean square nearby, hence
+    blind to level. Empty when the span is silent or not longer than 250 ms.
     """
     speech = speech_of(samples, sampling_rate, span)
     place, rows = windows(speech, sampling_rate, ENVELOPE_S, ENVELOPE_HOP_S)
-    power = np.mean(rows**2, axis=1)
+    envelope = np.mean(rows**2, axis=1) ** 0.25
     n_mean = round(TREMOR_S / ENVELOPE_HOP_S)
-    if len(power) <= n_mean or not power.max() > 0:
+    if len(envelope) <= n_mean or not envelope.max() > 0:
         return Track(np.empty(0), np.empty(0))
-    level_db = 10 * np.log10(power + power.max() / 10 ** (DYNAMIC_RANGE_DB / 10))
     band = signal.butter(2, TREMOR_HZ, "bandpass", fs=1 / ENVELOPE_HOP_S, output="sos")
-    tremor = signal.sosfiltfilt(band, level_db) ** 2
     taper = signal.windows.hann(n_mean + 2)[1:-1]
-    mean = np.convolve(tremor, taper / taper.sum(), mode="valid")
-    middle = place[n_mean // 2 :][: len(mean)]
+    taper /= taper.sum()
+    tremor = np.convolve(signal.sosfiltfilt(band, envelope) ** 2, taper, mode="valid")
+    around = np.convolve(envelope**2, taper, mode="valid")
+    share = tremor / (around + envelope.max() ** 2 / 10 ** (FAINT_DB / 10))
+    middle = place[n_mean // 2 :][: len(share)]
     step = slice(None, None, n_mean // 4)
-    return Track(middle[step], 10 * np.log10(mean[step] + STILL_DB2))
+    return Track(middle[step], decibels(share[step] + STILL))
 
 
 def reverberance(samples: Samples, sampling_rate: int, span: Span) -> Track:

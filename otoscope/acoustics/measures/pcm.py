@@ -67,6 +67,6 @@ def _equal_pairs(values: Float[np.ndarray, "n_rows n_values"]) -> Float[np.ndarr
     starts = np.flatnonzero(first)
     count = np.diff(np.append(starts, values.size)).astype(float)
     count[np.isinf(values.ravel()[starts])] = 0
-    return np.bincount(
-        starts // max(values.shape[1], 1), weights=count * (count - 1), minlength=len(values)
-    )
+    pairs = np.zeros(len(values))
+    np.add.at(pairs, starts // values.shape[1], count * (count - 1))
+    return pairs

@@ -107,10 +107,10 @@ def tempo(samples: Samples, sampling_rate: int, span: Span) -> Track:
     """Speed relative to the span's mean, in octaves (log2), in eight parts of equal *content*.
 
     The clock is the sound itself: the path its spectral shape travels (30 bands, in dB less their
-    mean, smoothed over 50 ms). The path is cut into eight equal parts, and a part that takes twice as long has
-    half the speed. Stretching time moves no boundary in the content, so `place` is a fraction of
-    the path, not of the time. NaN when the span is silent, its spectrum stands still, or it is
-    shorter than about 0.2 s.
+    mean, smoothed over 50 ms). The path is cut into eight equal parts, and a part that takes
+    twice as long has half the speed. Stretching time moves no boundary in the content, so `place`
+    is a fraction of the path, not of the time. NaN when the span is silent, its spectrum stands
+    still, or it is shorter than about 0.2 s.
     """
     place = (np.arange(N_PARTS) + 0.5) / N_PARTS
     unmeasured = Track(place, np.full(N_PARTS, np.nan))

@@ -1,0 +1,102 @@
+"""Differences between two sets of answers to the same questions, several about each source."""
+
+import numpy as np
+from jaxtyping import Bool, Shaped
+from scipy.stats import t as student
+
+from otoscope.statistics.intervals import wilson
+from otoscope.statistics.pairs import UNKNOWN_DIFFERENCE, Difference, difference_of_draws
+
+
+def clustered_difference(
+    first: Bool[np.ndarray, " n_items"],
+    second: Bool[np.ndarray, " n_items"],
+    clusters: Shaped[np.ndarray, " n_items"],
+    *,
+    confidence: float = 0.95,
+) -> Difference:
+    """Interval of the difference in shares, from the spread between clusters.
+
+    The estimate is the plain difference; its variance comes from how far each cluster departs
+    from it; the interval is Student's t with one degree of freedom less than there are clusters,
+    cut at -1 and 1.
+
+    Where all clusters agree there is no spread to measure. Then at most a share w of clusters is
+    unlike those seen (Wilson's upper bound for none among so many), each by no more than the scale
+    allows, and the interval reaches that far. One cluster says nothing about others: -1 to 1.
+    No questions: NaN.
+
+    Args:
+        first, second: Whether each question was answered rightly; item i is the same question.
+        clusters: Which cluster (source clip) each question belongs to.
+        confidence: Coverage, 0.95 by default.
+
+    Raises:
+        ValueError: Lengths differ, or a confidence outside (0, 1).
+
+    Source: W. G. Cochran (1977), Sampling Techniques, 3rd ed., section 6.3 (ratio estimates).
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+    if first.size == 0:
+        return UNKNOWN_DIFFERENCE
+    size, gain = _by_cluster(first, second, clusters)
+    estimate, n_clusters = int(gain.sum()) / first.size, len(size)
+    if n_clusters == 1:
+        return Difference(estimate, -1.0, 1.0)
+    excess = gain - estimate * size
+    if np.allclose(excess, 0, atol=1e-9):
+        unlike = wilson(0, n_clusters, confidence=confidence).high
+        return Difference(
+            estimate, estimate - unlike * (1 + estimate), estimate + unlike * (1 - estimate)
+        )
+    error = np.sqrt(n_clusters / (n_clusters - 1) * float(excess @ excess)) / first.size
+    reach = float(student.ppf((1 + confidence) / 2, n_clusters - 1) * error)
+    return Difference(estimate, max(-1.0, estimate - reach), min(1.0, estimate + reach))
+
+
+def clustered_bootstrap_difference(
+    first: Bool[np.ndarray, " n_items"],
+    second: Bool[np.ndarray, " n_items"],
+    clusters: Shaped[np.ndarray, " n_items"],
+    *,
+    rng: np.random.Generator,
+    n_resamples: int = 2000,
+    confidence: float = 0.95,
+) -> Difference:
+    """Percentile interval of the difference from resampling whole clusters with replacement.
+
+    A check on `clustered_difference` that assumes no shape. With no spread between clusters, or
+    one cluster, it has width zero. No questions: NaN.
+
+    Args:
+        first, second, clusters, confidence: As in `clustered_difference`.
+        rng: Where the resamples come from.
+        n_resamples: How many.
+
+    Raises:
+        ValueError: Lengths differ, fewer than one resample, or a confidence outside (0, 1).
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+    if n_resamples < 1:
+        raise ValueError(f"n_resamples must be at least 1, got {n_resamples}")
+    if first.size == 0:
+        return UNKNOWN_DIFFERENCE
+    size, gain = _by_cluster(first, second, clusters)
+    drawn = rng.integers(len(size), size=(n_resamples, len(size)))
+    draws = gain[drawn].sum(axis=1) / size[drawn].sum(axis=1)
+    return difference_of_draws(int(gain.sum()) / first.size, draws, confidence)
+
+
+def _by_cluster(
+    first: np.ndarray, second: np.ndarray, clusters: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Size of each cluster, and how many more the first has right in it."""
+    if not first.size == second.size == clusters.size:
+        raise ValueError(
+            f"{first.size} and {second.size} answers but {clusters.size} cluster names"
+        )
+    _, member = np.unique(clusters, return_inverse=True)
+    gain = first.astype(np.int64) - second
+    return np.bincount(member), np.bincount(member, weights=gain)

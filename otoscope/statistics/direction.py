@@ -1,0 +1,124 @@
+"""Does it rise or fall? Scores of answers with two labels, `decrease` and `increase`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from otoscope.statistics.breakdowns import Scores, break_down, plain
+from otoscope.statistics.chance import chance_p_value
+from otoscope.statistics.intervals import clustered_interval, wilson
+from otoscope.statistics.labels import Coded, code, confusion, ratio
+from otoscope.statistics.simulation import SEED, binomial_simulation
+
+DIRECTIONS = ("decrease", "increase")
+
+
+def score_directions(
+    references: Sequence[str | int | None],
+    answers: Sequence[str | None],
+    exact: Sequence[bool],
+    *,
+    clusters: Sequence[Any] | None = None,
+    by: Mapping[str, Sequence[Any]] | None = None,
+    seed: int = SEED,
+) -> Scores:
+    """Accuracy and what lies behind it, over every item that was asked.
+
+    An unparsed answer is not correct. What is not defined is None: a share of nothing, an interval
+    without items. Keys, all shares from 0 to 1:
+
+    - `n`, `n_correct`, `n_parsed`, `n_exact`: counts.
+    - `accuracy`, with `wilson_low/high`, `simulation_low/high` (the published one), and
+      `clustered_low/high` and `n_clusters` where clusters are given; `p_chance`, exact binomial
+      against one half.
+    - `accuracy_parsed`: among parsed answers. `accuracy_exact`: only exact answers can be correct.
+    - `accuracy_decrease`, `accuracy_increase`: by gold label; `balanced_accuracy`: their mean, over
+      the labels that occur.
+    - `precision_increase`, `recall_increase`, `f1_increase`.
+    - `parsed_rate`, `exact_rate`; `increase_share` of the parsed answers, `increase_share_all`.
+    - `unparsed_decrease`, `unparsed_increase` by gold label, and `decrease_as_increase` and so on:
+      counts, gold first.
+
+    Args:
+        references: Gold labels: names, or positions in `DIRECTIONS`.
+        answers: Parsed answers, None where unparsed.
+        exact: Whether each raw answer was the bare word.
+        clusters: Source of each item.
+        by: Breakdowns: name to one value per item; nested under the name in the result.
+        seed: Start of the simulation's draws.
+
+    Raises:
+        ValueError: An unknown reference, or lengths differ.
+    """
+    coded = code(references, answers, DIRECTIONS)
+    flags = _of_length("exact flags", exact, len(answers)).astype(bool)
+    names = None if clusters is None else _of_length("clusters", clusters, len(answers)).astype(str)
+
+    def score(items: np.ndarray, rng: np.random.Generator) -> Scores:
+        chosen = coded.at(items)
+        result = _shares(chosen, flags[items]) | _intervals(chosen, rng)
+        if names is not None:
+            spread = clustered_interval(chosen.gold == chosen.answer, names[items])
+            result |= {
+                "clustered_low": spread.low,
+                "clustered_high": spread.high,
+                "n_clusters": len(np.unique(names[items])),
+            }
+        return result
+
+    return plain(break_down(len(answers), by, score, seed=seed))
+
+
+def _shares(coded: Coded, exact: np.ndarray) -> Scores:
+    counts = confusion(coded)
+    (fall, fall_as_rise, *_), (rise_as_fall, rise, *_) = counts.tolist()
+    n_fall, n_rise = counts.sum(axis=1).tolist()
+    unparsed_fall, unparsed_rise = counts[:, -1].tolist()
+    n, n_correct, n_exact = n_fall + n_rise, fall + rise, int(exact.sum())
+    n_parsed, said_rise = n - unparsed_fall - unparsed_rise, rise + fall_as_rise
+    by_label = [ratio(fall, n_fall), ratio(rise, n_rise)]
+    occurring = [share for share, size in zip(by_label, (n_fall, n_rise), strict=True) if size]
+    return {
+        "n": n,
+        "n_correct": n_correct,
+        "n_parsed": n_parsed,
+        "n_exact": n_exact,
+        "accuracy": ratio(n_correct, n),
+        "accuracy_parsed": ratio(n_correct, n_parsed),
+        "accuracy_exact": ratio(int(np.sum(exact & (coded.gold == coded.answer))), n),
+        "accuracy_decrease": by_label[0],
+        "accuracy_increase": by_label[1],
+        "balanced_accuracy": ratio(sum(occurring), len(occurring)),
+        "precision_increase": ratio(rise, said_rise),
+        "recall_increase": by_label[1],
+        "f1_increase": ratio(2 * rise, said_rise + n_rise),
+        "parsed_rate": ratio(n_parsed, n),
+        "exact_rate": ratio(n_exact, n),
+        "increase_share": ratio(said_rise, n_parsed),
+        "increase_share_all": ratio(said_rise, n),
+        "unparsed_decrease": unparsed_fall,
+        "unparsed_increase": unparsed_rise,
+        "decrease_as_decrease": fall,
+        "decrease_as_increase": fall_as_rise,
+        "increase_as_decrease": rise_as_fall,
+        "increase_as_increase": rise,
+    }
+
+
+def _intervals(coded: Coded, rng: np.random.Generator) -> Scores:
+    n, n_correct = coded.gold.size, int(np.sum(coded.gold == coded.answer))
+    score, simulated = wilson(n_correct, n), binomial_simulation(n_correct, n, rng=rng)
+    return {
+        "wilson_low": score.low,
+        "wilson_high": score.high,
+        "simulation_low": simulated.low,
+        "simulation_high": simulated.high,
+        "p_chance": chance_p_value(n_correct, n),
+    }
+
+
+def _of_length(what: str, values: Sequence[Any], n: int) -> np.ndarray:
+    if len(values) != n:
+        raise ValueError(f"{len(values)} {what} for {n} answers")
+    return np.asarray(values)

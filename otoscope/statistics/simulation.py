@@ -1,0 +1,66 @@
+"""The published interval: percentiles of simulated binomial counts.
+
+It treats answers about variants of one clip as independent, as the paper does; see
+`otoscope.statistics.intervals` for intervals that do not.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from otoscope.statistics.intervals import UNKNOWN, Interval
+
+SEED = 1234
+N_DRAWS = 10_000
+
+
+def binomial_simulation(
+    n_correct: int,
+    n: int,
+    *,
+    rng: np.random.Generator,
+    n_draws: int = N_DRAWS,
+    confidence: float = 0.95,
+) -> Interval:
+    """Interval from percentiles of `n_draws` draws of Binomial(n, n_correct / n) / n.
+
+    At 0 of n and n of n every draw is the same and the interval has width zero: a fault of the
+    method, kept so that numbers compare. Without any answer all is NaN and nothing is drawn.
+
+    Args:
+        n_correct: How many were right.
+        n: Of how many.
+        rng: Where the draws come from; published tables share one over their cells.
+        n_draws: How many draws.
+        confidence: Coverage, 0.95 by default.
+
+    Raises:
+        ValueError: Counts that cannot be, no draws, or a confidence outside (0, 1).
+    """
+    if not 0 <= n_correct <= n:
+        raise ValueError(f"expected 0 <= n_correct <= n, got n_correct={n_correct}, n={n}")
+    if n_draws < 1:
+        raise ValueError(f"n_draws must be at least 1, got {n_draws}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+    if n == 0:
+        return UNKNOWN
+    estimate = n_correct / n
+    shares = rng.binomial(n, estimate, size=n_draws) / n
+    tails = [50 * (1 - confidence), 50 * (1 + confidence)]
+    low, high = np.percentile(shares, tails)
+    return Interval(estimate, min(float(low), estimate), max(float(high), estimate))
+
+
+def simulated_cells(cells: Iterable[tuple[int, int]]) -> list[Interval]:
+    """Published intervals of the cells of one table or figure, from one generator.
+
+    Each cell takes its draws where the one before left off, so the order matters. Tables are read
+    model by model, categories in alphabetical order within each; the figure of all models is read
+    category by category with people first.
+
+    Args:
+        cells: `(n_correct, n)` of each, in reading order.
+    """
+    rng = np.random.default_rng(SEED)
+    return [binomial_simulation(n_correct, n, rng=rng) for n_correct, n in cells]

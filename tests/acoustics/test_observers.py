@@ -1,0 +1,196 @@
+"""What the sound itself gives away: with the source at hand nearly everything."""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic_speech import speech_pcm
+
+from otoscope.acoustics import codec, spans
+from otoscope.acoustics.measures import CUES, Track
+from otoscope.acoustics.observers import (
+    SlopeObserver,
+    cue_slope,
+    difference,
+    direction_with_source,
+    slope,
+)
+from otoscope.acoustics.rendering import CELLS, Cell, Source
+from otoscope.acoustics.spans import Span
+
+RATE = 16_000
+REAL = Path(__file__).parents[2].parent / "shared" / "data" / "real"
+HIGH = [cell for cell in CELLS if cell.tier == "high"]
+
+
+def track(*values):
+    n = len(values)
+    return Track((np.arange(n) + 0.5) / n, np.array(values, float))
+
+
+def ramped(db, seed=0, n=RATE):
+    """Noise whose level rises by `db` over the clip."""
+    steady = 0.01 * np.random.default_rng(seed).standard_normal(n)
+    return steady * 10 ** (np.linspace(0, db, n) / 20), RATE, Span(0, n)
+
+
+def test_slope_of_three_points_worked_by_hand():
+    # places 1/6, 1/2, 5/6, values 0, 3, 3: Σ(p·v) = 1/3·3, Σ(p²) = 2/9
+    assert slope(track(0, 3, 3)) == pytest.approx(4.5)
+
+
+def test_slope_passes_over_what_was_not_measured():
+    assert slope(track(1, np.nan, 3, np.nan)) == pytest.approx(4)
+
+
+@pytest.mark.parametrize("values", [(), (1,), (np.nan, 2), (np.nan, np.nan)])
+def test_less_than_two_windows_have_no_slope(values):
+    assert np.isnan(slope(track(*values)))
+
+
+def test_constant_is_the_median_of_the_sources():
+    observer = SlopeObserver.fit([ramped(-4), ramped(1), ramped(30)], ["volume"])
+    assert observer.constants == {"volume": pytest.approx(1, abs=0.5)}
+
+
+def test_answers_compare_with_the_constant_and_not_with_zero():
+    observer = SlopeObserver({"volume": -5.0})
+    assert observer.answer(*ramped(-2), "volume") == "increase"
+    assert observer.answer(*ramped(-8), "volume") == "decrease"
+
+
+def test_no_answer_where_nothing_can_be_measured():
+    silence = np.zeros(RATE), RATE, Span(0, RATE)
+    assert SlopeObserver({"voice_pitch": 0.0}).answer(*silence, "voice_pitch") is None
+    constants = SlopeObserver.fit([silence], ["volume"]).constants
+    assert np.isnan(constants["volume"])
+    assert SlopeObserver(constants).answer(*ramped(9), "volume") is None
+
+
+def test_unmeasurable_sources_do_not_move_the_constant():
+    silence = np.zeros(RATE), RATE, Span(0, RATE)
+    with_silence = SlopeObserver.fit([silence, ramped(3), silence], ["volume"])
+    assert with_silence == SlopeObserver.fit([ramped(3)], ["volume"])
+
+
+def test_an_unknown_category_is_named():
+    with pytest.raises(LookupError, match="did you mean 'volume'"):
+        cue_slope(*ramped(1), "volumes")
+
+
+def test_difference_takes_the_nearest_window_of_the_source():
+    source, clip = track(10, 20), track(11, 12, 23, 24)
+    np.testing.assert_array_equal(difference(clip, source).value, [1, 2, 3, 4])
+
+
+def test_only_windows_measured_in_both_count():
+    source, clip = track(0, 0, 9, np.nan), track(1, 2, np.nan, 99)
+    np.testing.assert_array_equal(difference(clip, source).value, [1, 2, np.nan, np.nan])
+    assert direction_with_source(clip, source) == "up"
+
+
+@pytest.mark.parametrize(
+    ("clip", "source"),
+    [
+        (track(), track(1, 2)),
+        (track(1, 2), track()),
+        (track(1, 2), track(np.nan, 1)),
+        (track(5, 7, 6), track(5, 7, 6)),
+    ],
+)
+def test_no_direction_where_nothing_moved_or_nothing_was_measured(clip, source):
+    assert direction_with_source(clip, source) is None
+
+
+def named(source, category, cell, name, before):
+    """The direction heard in a rendering after encoding; None also where a cell does nothing."""
+    rendering = source.render(category, cell, clip_id=cell.clip_id(name, name))
+    if rendering.no_effect:
+        return None
+    pcm = rendering.to_pcm().pcm
+    after = CUES[category](pcm, source.sampling_rate, rendering.span)
+    return direction_with_source(after, before) or "none"
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+@pytest.mark.parametrize("category", sorted(CUES))
+def test_direction_of_a_gradient_on_synthetic_speech(category, direction):
+    pcm = speech_pcm(RATE, duration_s=3.0)
+    source = Source(pcm, RATE, Span(4000, 45_000))
+    before = CUES[category](pcm, RATE, source.span)
+    assert named(source, category, Cell("high", "linear", direction), "s", before) == direction
+
+
+@cache
+def real_speech():
+    """Every distinct real clip with a detected span of a second or more: name, PCM, rate, span."""
+    clips = {}
+    for folder in ("vctk", "librispeech"):
+        for path in sorted((REAL / folder).rglob("*")):
+            if path.suffix in {".wav", ".flac", ".mp3"}:
+                recording = codec.read(path)
+                key = hashlib.sha256(recording.pcm.tobytes()).hexdigest()
+                clips.setdefault(key, (path.stem, recording.pcm, recording.sampling_rate))
+    spanned = [
+        (name, pcm, rate, spans.decide(codec.to_float(pcm), rate).span)
+        for name, pcm, rate in clips.values()
+    ]
+    return [
+        clip for clip in spanned if clip[3] is not None and clip[3].end - clip[3].start >= clip[2]
+    ]
+
+
+def heard(clips, category, cells):
+    """Whether each direction was named, for every clip and cell that does something."""
+    right = []
+    for name, pcm, rate, span in clips:
+        source = Source(pcm, rate, span)
+        before = CUES[category](pcm, rate, span)
+        answers = [named(source, category, cell, name, before) for cell in cells]
+        right += [a == c.direction for a, c in zip(answers, cells, strict=True) if a is not None]
+    return np.array(right)
+
+
+needs_real_speech = pytest.mark.skipif(
+    not REAL.is_dir(), reason="the real-speech set lies beside the clone, and is not there"
+)
+
+
+@needs_real_speech
+@pytest.mark.parametrize("category", sorted(CUES))
+def test_direction_of_a_gradient_on_two_real_clips(category):
+    few = [clip for clip in real_speech() if clip[0] in {"p225_002", "1988-24833-0000"}]
+    assert len(few) == 2
+    cells = [cell for cell in HIGH if cell.curve in {"linear", "jump"}]
+    assert heard(few, category, cells).all()
+
+
+@needs_real_speech
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("category", sorted(CUES))
+def test_direction_of_a_gradient_on_all_real_speech(category):
+    right = heard(real_speech(), category, HIGH)
+    assert right.size >= 400
+    assert right.mean() >= 0.99, f"{right.sum()} of {right.size}"
+
+
+@needs_real_speech
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("category", sorted(CUES))
+def test_without_the_source_three_in_four_are_told_at_the_high_tier(category):
+    clips = real_speech()
+    right = []
+    for i, (name, pcm, rate, span) in enumerate(clips):
+        others = [clip[1:] for clip in clips[:i] + clips[i + 1 :]][::5]
+        observer = SlopeObserver.fit(others, [category])
+        source = Source(pcm, rate, span)
+        for cell in HIGH:
+            made = source.render(category, cell, clip_id=cell.clip_id(name, name))
+            if not made.no_effect:
+                answer = observer.answer(made.to_pcm().pcm, rate, made.span, category)
+                right.append(answer == ("increase" if cell.direction == "up" else "decrease"))
+    assert np.mean(right) > 0.75
