@@ -1,0 +1,32 @@
+"""The label of a row: a ClassLabel integer, a name, or nothing."""
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+LABEL_NAMES = ("decrease", "increase")
+"""Names of the ClassLabel integers 0 and 1 in every config of a perception dataset."""
+
+
+def label_of(row: Mapping[str, Any], names: Sequence[str] = LABEL_NAMES) -> str | None:
+    """The name of a row's label, or None where it has none.
+
+    Args:
+        row: Needs `id` for the message; `label` may be an int, a name, or missing.
+        names: What integers stand for.
+
+    Raises:
+        ValueError: The label is none of `names`.
+
+    >>> label_of({"id": "a", "label": 1}), label_of({"id": "b", "label": "decrease"})
+    ('increase', 'decrease')
+    """
+    label = row.get("label")
+    if label is None:
+        return None
+    if isinstance(label, str) and label in names:
+        return label
+    integers = dict(enumerate(names))
+    if isinstance(label, Integral) and not isinstance(label, bool) and label in integers:
+        return integers[int(label)]
+    raise ValueError(f"row {row['id']!r} has label {label!r}; it must be one of {list(names)}")

@@ -1,0 +1,123 @@
+"""Rows into questions: which rows a prompt is about, what is heard and read, what is right."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from otoscope.prompts import PROMPTS
+from otoscope.prompts.base import Prompt
+from otoscope.prompts.few_shot import Pool, interleave
+from otoscope.prompts.labels import LABEL_NAMES, label_of
+from otoscope.prompts.parts import Clip, Part, Question, Text
+
+SOURCE = "source"
+"""The category of rows that hold unchanged source clips."""
+
+Row = Mapping[str, Any]
+
+
+def split_name(name: str) -> tuple[str, str | None]:
+    """The prompt and the attribute in a name such as `main@voice_pitch`.
+
+    >>> split_name("main@voice_pitch"), split_name("main")
+    (('main', 'voice pitch'), ('main', None))
+    """
+    prompt, at, attribute = name.partition("@")
+    if at and not attribute:
+        raise ValueError(f"{name!r} names no attribute behind '@'")
+    return prompt, attribute.replace("_", " ") if at else None
+
+
+def applies(prompt: Prompt, row: Row) -> bool:
+    """Whether a prompt is asked about a row: clip or source, and of its category.
+
+    >>> applies(PROMPTS["tone_rise_fall"], {"category": "volume"})
+    False
+    """
+    kind = "sources" if row["category"] == SOURCE else "clips"
+    return prompt.rows in (kind, "both") and prompt.category in (None, row["category"])
+
+
+def question(
+    row: Row,
+    name: str,
+    *,
+    attribute: str | None = None,
+    pool: Pool | None = None,
+    label_names: Sequence[str] = LABEL_NAMES,
+) -> Question:
+    """The question that a prompt puts about a row.
+
+    A direction asked about another attribute than the row's own (cross-attribute) is scored against
+    the row's own label, as published: what counts is how far the answer follows the wrong factor.
+    `change` and `ternary` have no right answer there.
+
+    Args:
+        row: Columns `id`, `category`, `label`; `attribute` unless given here; `clip_id` for
+            few-shot. Rows of category `source` need no label and no attribute.
+        name: A name in `PROMPTS`, with `@attribute` behind it or not.
+        attribute: Words to ask about instead of the row's own, such as `audio distortion`.
+        pool: Where few-shot examples come from.
+        label_names: What integer labels stand for.
+
+    Raises:
+        LookupError: There is no such prompt.
+        ValueError: The prompt is not about such a row, or the row lacks what the prompt needs.
+    """
+    base, named = split_name(name)
+    prompt = PROMPTS[base]
+    if not applies(prompt, row):
+        of = f" of {prompt.category!r}" if prompt.category else ""
+        raise ValueError(
+            f"prompt {base!r} is asked about {prompt.rows}{of}, and row {row['id']!r} is of "
+            f"{row['category']!r}"
+        )
+    own = row.get("attribute")
+    asked = attribute or named or own
+    if not asked:
+        raise ValueError(f"row {row['id']!r} has no attribute to ask about; name one")
+    elsewhere = asked != own
+    if elsewhere and not prompt.takes_attribute:
+        raise ValueError(f"prompt {base!r} is worded for one attribute, not for {asked!r}")
+    full_name = f"{base}@{asked.replace(' ', '_')}" if elsewhere else base
+    return Question(
+        question_id=f"{row['id']}|{full_name}",
+        id=row["id"],
+        prompt_name=full_name,
+        category=row["category"],
+        attribute=asked,
+        parts=_parts(prompt, row, asked, elsewhere, pool),
+        labels=prompt.labels,
+        label=_right_answer(prompt, row, elsewhere, label_names),
+        parser=prompt.parser,
+    )
+
+
+def _parts(
+    prompt: Prompt, row: Row, asked: str, elsewhere: bool, pool: Pool | None
+) -> tuple[Part, ...]:
+    text, clip = Text(prompt.text(asked)), Clip(row["id"])
+    if not prompt.few_shot:
+        return (clip, text) if prompt.audio_first else (text, clip)
+    if elsewhere:
+        raise ValueError(
+            f"few-shot examples are labelled for {row.get('attribute')!r}, not for {asked!r}"
+        )
+    if pool is None or row["id"] in pool.ids:
+        raise ValueError(
+            f"few-shot about row {row['id']!r} needs a pool of labelled rows without that row"
+        )
+    examples = pool.draw(row["category"], row["clip_id"])
+    return interleave(examples, row["id"], attribute=asked, question=text.text)
+
+
+def _right_answer(
+    prompt: Prompt, row: Row, elsewhere: bool, label_names: Sequence[str]
+) -> str | None:
+    if row["category"] == SOURCE:
+        return prompt.source_label
+    label = label_of(row, label_names)
+    if label is None:
+        raise ValueError(f"row {row['id']!r} of {row['category']!r} has no label")
+    if elsewhere and prompt.source_label is not None:
+        return None
+    return prompt.clip_label or label

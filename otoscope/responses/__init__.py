@@ -1,0 +1,38 @@
+"""Answers into labels, or None and why. A parser never guesses.
+
+To add a parser: declare it below (`words` has three rules to build on) or in a file of its own, and
+name it in `PARSERS`.
+"""
+
+from otoscope.registry import Registry
+from otoscope.responses.base import Parsed, Parser
+from otoscope.responses.letters import OPTION_LETTER
+from otoscope.responses.words import first_word, one_label, only_word
+
+RISING = (
+    "increase increases increasing rise rises rising upward upwards faster "
+    "accelerate accelerates accelerating"
+)
+FALLING = (
+    "decrease decreases decreasing fall falls falling downward downwards slower "
+    "decline declines declining decelerate decelerates decelerating"
+)
+BARE = {"increase": "increase", "decrease": "decrease"}
+THIRD_PERSON = {"increases": "increase", "decreases": "decrease"}
+
+PARSERS: Registry[Parser] = Registry(
+    "parser",
+    {
+        "paper": one_label(BARE | THIRD_PERSON),
+        "paraphrase": one_label(
+            dict.fromkeys(RISING.split(), "increase") | dict.fromkeys(FALLING.split(), "decrease")
+        ),
+        "strict": only_word(BARE),
+        "ternary": first_word(BARE | {"constant": "constant"}, more=THIRD_PERSON),
+        "yes_no": first_word({"yes": "yes", "no": "no"}),
+        "option_letter": OPTION_LETTER,
+    },
+)
+"""Rules by name; `Prompt.parser` and the metrics' `parser=` name one."""
+
+__all__ = ["PARSERS", "Parsed", "Parser"]

@@ -1,0 +1,45 @@
+"""What a parser is, and what it returns."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Parsed(NamedTuple):
+    """What an answer means, or None, and which rule said so."""
+
+    label: str | None
+    rule: str
+
+
+@dataclass(frozen=True)
+class Parser:
+    """A rule from answer text to label. It never guesses and never raises on text.
+
+    Attributes:
+        words: What it recognises, in lower case, each with its label.
+        rules: Every rule name it can return, besides `empty`.
+        decide: The rule, for text that is not blank.
+
+    >>> Parser({"up": "up"}, ("said", "not said"), lambda text: Parsed("up", "said"))(" ")
+    Parsed(label=None, rule='empty')
+    """
+
+    words: Mapping[str, str]
+    rules: tuple[str, ...]
+    decide: Callable[[str], Parsed]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels it can return, in the order of its words."""
+        return tuple(dict.fromkeys(self.words.values()))
+
+    def __call__(self, text: str | None) -> Parsed:
+        """The label of an answer, or None, and the rule that fired.
+
+        Args:
+            text: The raw answer; None where there is none.
+        """
+        if text is None or not text.strip():
+            return Parsed(None, "empty")
+        return self.decide(text)

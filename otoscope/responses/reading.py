@@ -1,0 +1,45 @@
+"""Many answers read by one rule."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from otoscope.responses import PARSERS
+
+EXACT_RULE = {"paper": "strict"}  # the published exact-match rate takes the two bare words only
+
+
+class Reading(NamedTuple):
+    """What a rule makes of answers, one entry each.
+
+    Attributes:
+        labels: The label, or None where the answer is unparsed.
+        rules: Which rule said so.
+        exact: Whether the answer is nothing but a word that was asked for.
+    """
+
+    labels: list[str | None]
+    rules: list[str]
+    exact: list[bool]
+
+
+def read_answers(texts: Iterable[str | None], parser: str = "paper") -> Reading:
+    """Reads every answer with the parser of that name.
+
+    >>> read_answers(["Increase", "It increases.", None])
+    Reading(labels=['increase', 'increase', None], rules=['one direction', 'one direction', 'empty'], exact=[True, False, False])
+
+    Raises:
+        LookupError: No parser has that name.
+    """  # noqa: E501
+    parse, words = PARSERS[parser], PARSERS[EXACT_RULE.get(parser, parser)].words
+    seen: dict[str | None, tuple[str | None, str, bool]] = {}
+    labels, rules, exact = [], [], []
+    for text in texts:
+        if text not in seen:
+            bare = text is not None and text.strip().lower() in words
+            seen[text] = (*parse(text), bare)
+        label, rule, bare = seen[text]
+        labels.append(label)
+        rules.append(rule)
+        exact.append(bare)
+    return Reading(labels, rules, exact)

@@ -1,0 +1,212 @@
+"""Awkward replies by name, and the contract that every parser has to meet."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from otoscope.responses import PARSERS, Parsed
+
+UP, DOWN = "increase", "decrease"
+PAPER = {
+    "increase": (UP, "one direction"),
+    "Decrease": (DOWN, "one direction"),
+    "INCREASE.": (UP, "one direction"),
+    " \n increase \t": (UP, "one direction"),
+    '"increase"': (UP, "one direction"),
+    "“decrease”": (DOWN, "one direction"),
+    "**Increase**": (UP, "one direction"),
+    "The volume increases over time.": (UP, "one direction"),
+    "It increases, and it increases again: increase": (UP, "one direction"),
+    "It does not increase": (UP, "one direction"),
+    "It never decreases.": (DOWN, "one direction"),
+    "increase\u200b": (UP, "one direction"),
+    "\ufeffdecrease": (DOWN, "one direction"),
+    "non-increase": (UP, "one direction"),
+    "The volume increases, then decreases": (None, "both directions"),
+    "increase or decrease": (None, "both directions"),
+    "increase/decrease": (None, "both directions"),
+    "increasing": (None, "no word"),
+    "It increased.": (None, "no word"),
+    "The echo is decreasing over time": (None, "no word"),
+    "in-crease": (None, "no word"),
+    "in crease": (None, "no word"),
+    "in\u200bcrease": (None, "no word"),
+    "increase_": (None, "no word"),
+    "increaser": (None, "no word"),
+    "éincrease": (None, "no word"),
+    "increase2": (None, "no word"),
+    "louder": (None, "no word"),
+    "rise": (None, "no word"),
+    "yes": (None, "no word"),
+    "I'm sorry, I cannot hear any audio.": (None, "no word"),
+    "Zunahme": (None, "no word"),
+    "…": (None, "no word"),
+    "": (None, "empty"),
+    "\n": (None, "empty"),
+    " \t\u3000\n": (None, "empty"),
+    None: (None, "empty"),
+}
+PARAPHRASE = {
+    "rise": (UP, "one direction"),
+    "Falling.": (DOWN, "one direction"),
+    "It rises": (UP, "one direction"),
+    "It increases": (UP, "one direction"),
+    "upwards": (UP, "one direction"),
+    "slower": (DOWN, "one direction"),
+    "declining": (DOWN, "one direction"),
+    "it accelerates and rises": (UP, "one direction"),
+    "Rise. The pitch falls never.": (None, "both directions"),
+    "faster or slower": (None, "both directions"),
+    "rose": (None, "no word"),
+    "fallen": (None, "no word"),
+    "increased": (None, "no word"),
+    "accelerated": (None, "no word"),
+    "fast": (None, "no word"),
+    "sunrise": (None, "no word"),
+}
+STRICT = {
+    "increase": (UP, "exact"),
+    " Decrease\n": (DOWN, "exact"),
+    "INCREASE": (UP, "exact"),
+    "increase.": (None, "not exact"),
+    '"increase"': (None, "not exact"),
+    "increases": (None, "not exact"),
+    "increase\u200b": (None, "not exact"),
+    "increase increase": (None, "not exact"),
+    "": (None, "empty"),
+}
+TERNARY = {
+    "constant": ("constant", "exact"),
+    " Increase ": (UP, "exact"),
+    "Constant.": ("constant", "first hit"),
+    "increases": (UP, "first hit"),
+    "It decreases, then stays constant": (DOWN, "first hit"),
+    "It is constant and does not increase": ("constant", "first hit"),
+    "It does not stay constant": ("constant", "first hit"),
+    "constantly": (None, "no word"),
+    "increasing": (None, "no word"),
+    "stable": (None, "no word"),
+    None: (None, "empty"),
+}
+YES_NO = {
+    "yes": ("yes", "exact"),
+    "No\n": ("no", "exact"),
+    "No.": ("no", "first hit"),
+    "Yes, there is no doubt": ("yes", "first hit"),
+    "There is no change, so yes": ("no", "first hit"),
+    "It does not vary": (None, "no word"),
+    "None": (None, "no word"),
+    "nope": (None, "no word"),
+    "yesterday": (None, "no word"),
+    "True": (None, "no word"),
+}
+OPTION_LETTER = {
+    "C": ("C", "only letter"),
+    " c.": ("C", "only letter"),
+    "(D)": ("D", "only letter"),
+    '"E"': ("E", "only letter"),
+    "**F**": ("F", "only letter"),
+    "C. fear": ("C", "marked letter"),
+    "**D. joy**": ("D", "marked letter"),
+    "The answer is B": ("B", "marked letter"),
+    "Answer: G, surprise": ("G", "marked letter"),
+    "I would choose (A), since (A) fits": ("A", "marked letter"),
+    "A. anger B. disgust C. fear": (None, "several letters"),
+    "(A) or (B)": (None, "several letters"),
+    "A happy voice": (None, "no letter"),
+    "The speaker got an A's worth of joy": (None, "no letter"),
+    "the answer is a happy voice": (None, "no letter"),
+    "joy": (None, "no letter"),
+    "H": (None, "no letter"),
+    "AB": (None, "no letter"),
+    "": (None, "empty"),
+}
+TABLES = {
+    "paper": PAPER,
+    "paraphrase": PARAPHRASE,
+    "strict": STRICT,
+    "ternary": TERNARY,
+    "yes_no": YES_NO,
+    "option_letter": OPTION_LETTER,
+}
+CASES = [(name, text, *want) for name, table in TABLES.items() for text, want in table.items()]
+
+
+@pytest.mark.parametrize(("name", "text", "label", "rule"), CASES)
+def test_awkward_reply(name, text, label, rule):
+    assert PARSERS[name](text) == Parsed(label, rule)
+
+
+def test_every_parser_has_its_awkward_replies_and_all_its_rules_fire():
+    assert set(TABLES) == set(PARSERS)
+    for name, parser in PARSERS.items():
+        fired = {parser(text).rule for text in (*TABLES[name], None)}
+        assert fired == {*parser.rules, "empty"}, name
+
+
+def test_paraphrase_words_are_the_published_ones():
+    # increase(s), increasing, rise(s), rising, upward(s), faster, accelerate(s), accelerating
+    words = PARSERS["paraphrase"].words
+    rising = [word for word, label in words.items() if label == UP]
+    falling = [word for word, label in words.items() if label == DOWN]
+    assert (len(rising), len(falling)) == (12, 15)
+    for stem in ("increas", "ris", "accelerat"):
+        assert {stem + "e", stem + "es", stem + "ing"} <= set(rising)
+    for stem in ("decreas", "declin", "decelerat"):
+        assert {stem + "e", stem + "es", stem + "ing"} <= set(falling)
+    assert {"fall", "falls", "falling", "downward", "downwards", "slower"} <= set(falling)
+
+
+def test_a_long_answer_is_read_to_its_end():
+    padding = "the sound goes on and on " * 400
+    assert len(padding) == 10_000
+    assert PARSERS["paper"](padding) == (None, "no word")
+    assert PARSERS["paper"](padding + "increase") == (UP, "one direction")
+    assert PARSERS["paper"]("increase " + padding + "decrease") == (None, "both directions")
+    assert PARSERS["ternary"](padding + "constant increase") == ("constant", "first hit")
+
+
+def test_unknown_parser_is_named_with_its_neighbour():
+    with pytest.raises(LookupError, match="did you mean 'paper'"):
+        PARSERS["papers"]
+
+
+VOCABULARY = st.sampled_from(
+    [
+        *"abcABCDG",
+        *(word for parser in PARSERS.values() for word in parser.words),
+        *("increaſes", "İncrease", "decreasıng", "ınCREASE", "not", "or", "no", "-", "_", "1"),
+    ]
+)
+GLUE = st.sampled_from([" ", "", ", ", ".", "\n", "\u200b", "’", "“", ")", "**"])
+PHRASES = st.lists(st.tuples(VOCABULARY, GLUE), max_size=8).map(
+    lambda pairs: "".join(word + glue for word, glue in pairs)
+)
+ANSWERS = st.none() | st.text() | PHRASES | PHRASES.map(str.upper)
+
+
+@pytest.mark.parametrize("name", PARSERS)
+@given(text=ANSWERS)
+def test_never_raises_and_never_leaves_its_labels_and_rules(name, text):
+    parser = PARSERS[name]
+    parsed = parser(text)
+    assert parsed.label in {*parser.labels, None}
+    assert parsed.rule in {*parser.rules, "empty"}
+    assert parser(text) == parsed
+
+
+@given(text=ANSWERS)
+def test_what_is_exact_is_read_alike_by_the_rules_for_sentences(text):
+    strict = PARSERS["strict"](text).label
+    if strict is not None:
+        for name in ("paper", "paraphrase", "ternary"):
+            assert PARSERS[name](text).label == strict
+
+
+@given(text=ANSWERS)
+def test_the_paper_rule_reads_a_subset_of_the_words_of_the_paraphrase_rule(text):
+    paper, paraphrase = PARSERS["paper"](text), PARSERS["paraphrase"](text)
+    if paper.label is not None:
+        assert paraphrase.label in (paper.label, None)
+    if paraphrase.rule == "no word":
+        assert paper.rule == "no word"
