@@ -55,13 +55,22 @@ def write_readme(folder: Path, plan: Plan, corpus: Corpus, files: Files, **card:
     )
     DatasetInfosDict(infos).to_dataset_card_data(data)
     MetadataConfigs(patterns).to_dataset_card_data(data)
-    header = yaml.safe_dump(data.to_dict(), sort_keys=False, allow_unicode=True)
+    described = data.to_dict()
+    _add_descriptions(described, infos)
+    header = yaml.safe_dump(described, sort_keys=False, allow_unicode=True)
     text = f"---\n{header}---\n" + render_card(
         "vocalgrad.md.jinja", plan=plan, corpus=corpus, files=files, **card
     )
     partial = folder / "README.md.partial"
     partial.write_text(text, encoding="utf-8", errors="backslashreplace")  # odd file names
     os.replace(partial, folder / "README.md")
+
+
+def _add_descriptions(header: dict[str, Any], infos: Mapping[str, DatasetInfo]) -> None:
+    """Puts back the descriptions, which the library reads from a README but does not write."""
+    listed = header["dataset_info"]
+    for described in listed if isinstance(listed, list) else [listed]:
+        described["description"] = infos[described["config_name"]].description
 
 
 def _patterns(parts: Sequence[str], split: str) -> str | list[str]:

@@ -1,0 +1,61 @@
+"""Run in a process of its own: loads ./vocalgrad by name and prints, as JSON, what it got.
+
+No connection can be made, and torchcodec cannot be imported.
+"""
+
+import hashlib
+import io
+import json
+import socket
+import sys
+
+
+def refuse(*args, **kwargs):
+    raise AssertionError(f"somebody wanted the network: {args}")
+
+
+socket.socket.connect = refuse
+socket.socket.connect_ex = refuse
+socket.getaddrinfo = refuse
+sys.modules["torchcodec"] = None
+
+import soundfile  # noqa: E402
+from datasets import (  # noqa: E402
+    Audio,
+    get_dataset_config_names,
+    get_dataset_split_names,
+    load_dataset,
+)
+
+
+def seen(dataset):
+    """Id, transcript, label, length, rate and hash of every row."""
+    rows = []
+    for row in dataset.cast_column("audio", Audio(decode=False)):
+        data = row["audio"]["bytes"]
+        samples, rate = soundfile.read(io.BytesIO(data), dtype="float32")
+        digest = hashlib.sha256(data).hexdigest()
+        rows.append([row["id"], row["transcript"], row["label"], len(samples), rate, digest])
+    return rows
+
+
+def main():
+    configs = sys.argv[1:] or get_dataset_config_names("vocalgrad")
+    found = {"default": seen(load_dataset("vocalgrad", split="test")), "configs": {}}
+    for config in configs:
+        for split in get_dataset_split_names("vocalgrad", config):
+            plain = load_dataset("vocalgrad", config, split=split)
+            streamed = load_dataset("vocalgrad", config, split=split, streaming=True)
+            found["configs"][f"{config}/{split}"] = {
+                "rows": seen(plain),
+                "streamed": seen(streamed),
+                "columns": plain.column_names,
+                "label_names": plain.features["label"].names,
+                "sampling_rate": plain.features["audio"].sampling_rate,
+                "same_features": plain.features == streamed.features,
+            }
+    json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
