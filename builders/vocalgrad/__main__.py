@@ -17,10 +17,11 @@ from builders.vocalgrad.build import (
     limited,
     plan_build,
 )
+from builders.vocalgrad.dry import TYPICAL_S, unspoken_plan
 from builders.vocalgrad.finish import finish
 from builders.vocalgrad.progress import Shown
 from builders.vocalgrad.sources.base import Corpus, SourceError
-from builders.vocalgrad.sources.choose import Choice, cache_folder, open_choice
+from builders.vocalgrad.sources.choose import Choice, open_choice
 from builders.vocalgrad.sources.vctk_verify import verify
 from builders.vocalgrad.spans_page import write_spans_page
 from builders.vocalgrad.survey import read_corrections, survey
@@ -111,13 +112,16 @@ def build(
     progress = Shown()
     _one_of("--on-error", on_error, ("stop", "skip"))
     _one_of("--verify", verify, ("sample", "all", "none"))
-    if dry_run and source.partition(":")[0] == "voices":
-        typer.echo("The voices speak before spans are known: this counts 3.5 s for each source.")
-    corpus = open_choice(choice(context), progress, silent=dry_run)
+    wanted = choice(context)
+    if dry_run and wanted.kind == "voices":
+        _say_estimate(estimate(unspoken_plan(wanted, _names(categories), beeps=beeps)), out)
+        typer.echo(f"(nothing was spoken either: {TYPICAL_S:g} s counted for each source)")
+        return
+    corpus = open_choice(wanted, progress)
     plan, seen = plan_build(
         corpus,
         open_choice(Choice("beep"), progress) if beeps else None,
-        categories=[c for c in categories.split(",") if c] or None,
+        categories=_names(categories),
         profile=profile,
         policies=_policies(on_nothing_found, on_short, on_loud_start),
         corrections=read_corrections(corrections) if corrections else None,
@@ -219,6 +223,10 @@ def _policies(nothing_found: Policy, short: Policy, loud_start: Policy) -> dict[
         Problem.SHORT: short,
         Problem.FROM_FIRST_FRAME: loud_start,
     }
+
+
+def _names(listed: str) -> list[str] | None:
+    return [name for name in listed.split(",") if name] or None
 
 
 def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> None:

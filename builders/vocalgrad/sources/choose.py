@@ -61,18 +61,41 @@ def open_choice(choice: Choice, progress: Progress) -> Corpus:
         SourceError: The corpus cannot be used as asked.
     """
     SOURCES[choice.kind]
+    return _OPENERS[choice.kind](choice, _splits(choice), progress)
+
+
+def spoken_sources(choice: Choice) -> tuple[list[Source], int]:
+    """What `voices[:N]` would speak, without speaking, and its sampling rate in Hz."""
+    from builders.vocalgrad.sources import voices
+
+    chosen = voices.choose(_n_voiced(choice), _splits(choice))
+    sources = [
+        Source(
+            c.utterance.item_id, c.utterance.item_id, c.split, c.position, Path(),
+            c.utterance.voice, c.utterance.sentence_id, c.utterance.sentence,
+        )
+        for c in chosen
+    ]  # fmt: skip
+    return sources, voices.SAMPLING_RATE
+
+
+def _splits(choice: Choice) -> tuple[str, ...]:
     splits = tuple(name for name in choice.splits.split(",") if name)
     if not splits:
         raise SourceError("--splits names no split; there are test, train and validation")
-    return _OPENERS[choice.kind](choice, splits, progress)
+    return splits
+
+
+def _n_voiced(choice: Choice) -> int:
+    if not choice.where:
+        return DEFAULT_N_VOICED
+    if not choice.where.isdecimal() or int(choice.where) < 1:
+        raise SourceError(f"--source voices:{choice.where}: N must be a whole number from 1")
+    return int(choice.where)
 
 
 def _open_voices(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
-    n = DEFAULT_N_VOICED
-    if choice.where:
-        if not choice.where.isdecimal() or int(choice.where) < 1:
-            raise SourceError(f"--source voices:{choice.where}: N must be a whole number from 1")
-        n = int(choice.where)
+    n = _n_voiced(choice)
     with progress.bar("Speaking", n * len({*splits} - {"validation"})) as step:
         return load("voices")(
             cache_folder(), n_sources=n, splits=splits, progress=lambda done, total: step(done, total=True)

@@ -1,0 +1,32 @@
+"""A plan of sources that have not been spoken yet, to count before any sound is made."""
+
+from collections.abc import Sequence
+
+from builders.vocalgrad.build import limited
+from builders.vocalgrad.plan import Plan, Surveyed
+from builders.vocalgrad.progress import Progress
+from builders.vocalgrad.sources.choose import Choice, open_choice, spoken_sources
+from builders.vocalgrad.survey import survey
+from otoscope.acoustics.gradients import GRADIENTS
+
+TYPICAL_S = 4.7  # length of a spoken clip with its rests
+
+
+def unspoken_plan(choice: Choice, categories: Sequence[str] | None, *, beeps: bool) -> Plan:
+    """The plan of a build from voices, every clip of the typical length.
+
+    Raises:
+        LookupError: An unknown category.
+        SourceError: More sources than there are sentences for.
+    """
+    for name in categories or ():
+        GRADIENTS[name]
+    chosen = tuple(name for name in GRADIENTS if name in (categories or GRADIENTS))
+    sources, rate = spoken_sources(choice)
+    n = round(TYPICAL_S * rate)
+    spoken = [
+        Surveyed(source, rate, 1, n, 16, "PCM_16", (0, n), "detected", "")
+        for source in limited(sources, choice.limit_sources)
+    ]
+    tones = survey(open_choice(Choice("beep"), Progress()).sources).sources if beeps else ()
+    return Plan(chosen, "paper", tuple(spoken), tones)
