@@ -119,7 +119,8 @@ def wave_path(samples: np.ndarray) -> str:
     peak = max(float(np.abs(samples).max()), 1e-9)
     middle = HEIGHT / 2
     top, bottom = (np.rint(middle - middle * x / peak).astype(int) for x in (high, low))
-    top, bottom = np.minimum(top, HEIGHT // 2), np.maximum(bottom, HEIGHT // 2)
+    top = np.minimum(top, HEIGHT // 2)
+    bottom = np.maximum(bottom, np.maximum(HEIGHT // 2, top + 1))  # silence shows as a line
     x = np.arange(low.size) * N_POINTS // low.size
     return "".join(f"M{i} {a}V{b}" for i, a, b in zip(x, top, bottom, strict=True))
 

@@ -26,7 +26,7 @@ WINDOW_S = 0.032
 HOP_S = 0.008
 MAX_FRAMES = 480
 N_WAVE_POINTS = 300
-TICKS_HZ = (200, 500, 1000, 2000, 4000, 8000, 16_000)
+TICKS_HZ = (500.0, 1000.0, 2000.0, 4000.0, 8000.0, 16_000.0)
 COLOURS = "magma"
 INK = "#010203"  # stands for currentColor while matplotlib draws
 MARK = "#2a9d8f"
@@ -89,7 +89,7 @@ def mel(frequency_hz: np.ndarray | float) -> np.ndarray:
     >>> float(mel(1000.0).round())
     1000.0
     """
-    return 2595 * np.log10(1 + np.asarray(frequency_hz) / 700)
+    return np.asarray(2595 * np.log10(1 + np.asarray(frequency_hz) / 700))
 
 
 def spectrogram(samples: Float[np.ndarray, " n_samples"], sampling_rate: int) -> Spectrogram:
@@ -187,8 +187,7 @@ def _draw_spectrogram(axis: Axes, sound: Spectrogram, loudest_db: float | None) 
         extent=(0, sound.duration_s, 0, float(mel(sound.top_hz))), interpolation="none",
     )  # fmt: skip
     ticks = [hz for hz in TICKS_HZ if hz <= sound.top_hz]
-    names = [f"{hz // 1000}k" if hz >= 1000 else str(hz) for hz in ticks]
-    axis.set_yticks(mel(np.array(ticks)), names)
+    axis.set_yticks(mel(np.array(ticks)), [_short(hz) for hz in ticks])
     axis.set_facecolor("black")
 
 
@@ -198,13 +197,19 @@ def _draw_curve(axis: Axes, curve: Curve, value_range: tuple[float, float] | Non
     axis.plot(curve.times_s, curve.values, color=MARK, linewidth=2)
     axis.set_ylim(low - room, high + room)
     axis.set_yticks([low, high] if high > low else [low], labels=None)
-    axis.yaxis.set_major_formatter(lambda value, _: f"{value:.4g}".replace("-", "−"))
+    axis.yaxis.set_major_formatter(lambda value, _: _short(float(value)))
+
+
+def _short(value: float) -> str:
+    """A number for a narrow margin: 48 000 is 48k, and a minus is as wide as a plus."""
+    text = f"{value / 1000:.3g}k" if abs(value) >= 1000 else f"{value:.3g}"
+    return text.replace("-", "−")
 
 
 def _plain(axis: Axes, *, last: bool) -> None:
-    axis.tick_params(
-        colors=INK, labelcolor=INK, labelsize=8.5, length=2.5, pad=2, labelbottom=last, bottom=last
-    )
+    axis.tick_params(colors=INK, labelcolor=INK, labelsize=8.5, length=2.5, pad=2)
+    if not last:
+        axis.set_xticks([])
     for side, spine in axis.spines.items():
         spine.set_color(INK)
         spine.set_linewidth(0.6)
@@ -266,7 +271,7 @@ def whiskers(
         return f"{edge + share * (width - 2 * edge):.1f}"
 
     parts = [
-        f'<line class="axis" x1="{x(0)}" x2="{x(1)}" y1="{height - 1}" y2="{height - 1}"/>',
+        f'<line class="axis" x1="{x(0.0)}" x2="{x(1.0)}" y1="{height - 1}" y2="{height - 1}"/>',
         f'<line class="reference" x1="{x(reference)}" x2="{x(reference)}" y1="0" y2="{height}"/>',
     ]
     for i, e in enumerate(estimates):
