@@ -1,0 +1,172 @@
+"""The `otoscope` command."""
+
+import ast
+import importlib
+import importlib.metadata
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from typer.testing import CliRunner
+
+from otoscope import doctor
+from otoscope.acoustics.rendering import render
+from otoscope.acoustics.spans import Span
+from otoscope.cli import app
+from tests.acoustics.synthetic_speech import speech_pcm
+
+RATE = 16_000
+
+
+@pytest.fixture
+def clip(tmp_path):
+    path = tmp_path / "speech.wav"
+    soundfile.write(path, speech_pcm(RATE, 1.5).T, RATE)
+    return path
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": "200"})
+
+
+class TestRender:
+    @pytest.mark.parametrize("ending", ["wav", "flac", "WAV"])
+    def test_the_file_holds_what_render_gives(self, clip, tmp_path, ending):
+        out = tmp_path / f"louder.{ending}"
+        done = call(
+            "render", clip, out, "--category", "background_noise", "--tier", "mid",
+            "--direction", "down", "--curve", "jump", "--span", "0.3:1.2", "--clip-id", "abc",
+        )  # fmt: skip
+        assert done.exit_code == 0, done.output
+        pcm, _ = soundfile.read(clip, dtype="int16")
+        made = render(
+            pcm, RATE, Span(4800, 19_200), category="background_noise", tier="mid", curve="jump",
+            direction="down", clip_id="abc",
+        )  # fmt: skip
+        heard, rate = soundfile.read(out, dtype="int16")
+        assert rate == RATE
+        assert np.array_equal(heard, np.clip(made.samples * 32768, -32768, 32767).astype(np.int16))
+        assert soundfile.info(out).format == ending.upper()
+        assert "background_noise down (mid, jump)" in done.output
+        assert "0.07 to 0 over 0.30 to 1.20 s of the source (given)" in done.output
+
+    def test_the_span_is_found_and_the_seed_is_the_published_one(self, clip, tmp_path):
+        one, two = tmp_path / "one.wav", tmp_path / "two.wav"
+        for out, options in ((one, ()), (two, ("--clip-id", "speech__speech__linear__high__up"))):
+            done = call("render", clip, out, "--category", "background_noise", *options)
+            assert done.exit_code == 0, done.output
+        assert one.read_bytes() == two.read_bytes()
+
+    def test_a_cell_that_does_nothing_says_so(self, clip, tmp_path):
+        out = tmp_path / "out.wav"
+        done = call("render", clip, out, "--category", "audio_distortion", "--tier", "low")
+        assert "at this rate the change does nothing" in done.output
+        loud = call("render", clip, out, "--category", "volume")
+        assert "% of samples were clipped" in loud.output
+
+    @pytest.mark.parametrize(
+        ("options", "complaint"),
+        [
+            (("--category", "volum"), "no category named 'volum'; did you mean 'volume'?"),
+            (("--category", "echo", "--tier", "lo"), "no tier named 'lo'"),
+            (("--category", "echo", "--curve", "linera"), "did you mean 'linear'?"),
+            (("--category", "echo", "--direction", "sideways"), "no direction 'sideways'"),
+            (("--category", "echo", "--profile", "other"), "echo has no profile 'other'"),
+            (("--category", "echo", "--span", "1:2"), "is not within the clip's 24000 samples"),
+            (("--category", "echo", "--span", "1:0.5"), "is not within the clip's"),
+            (("--category", "echo", "--span", "1"), "'1' is not START:END in seconds"),
+        ],
+    )
+    def test_wrong_options_are_one_clear_line(self, clip, tmp_path, options, complaint):
+        out = tmp_path / "out.wav"
+        done = call("render", clip, out, *options)
+        assert done.exit_code == 2
+        assert complaint in done.output
+        assert "Traceback" not in done.output
+        assert not out.exists()
+
+    def test_no_speech(self, tmp_path):
+        silent, out = tmp_path / "silent.wav", tmp_path / "out.wav"
+        soundfile.write(silent, np.zeros(RATE), RATE)
+        done = call("render", silent, out, "--category", "volume")
+        assert done.exit_code == 2
+        assert "silent.wav: no speech found (nothing_found); give --span START:END" in done.output
+        assert call("render", silent, out, "--category", "volume", "--span", "0:1").exit_code == 0
+
+    def test_files_that_cannot_be_read_or_written(self, clip, tmp_path):
+        text = tmp_path / "text.wav"
+        text.write_text("no sound")
+        for source, out, complaint in (
+            (text, tmp_path / "out.wav", "text.wav: not readable as audio"),
+            (tmp_path / "absent.wav", tmp_path / "out.wav", "absent.wav: No such file"),
+            (clip, tmp_path / "out.mp3", "out.mp3: ends in none of .wav, .flac"),
+        ):
+            done = call("render", source, out, "--category", "volume")
+            assert done.exit_code == 2, done.exception
+            assert complaint in done.output.replace("\n", "")
+
+
+class TestDoctor:
+    def test_here_all_is_well(self):
+        done = call("doctor")
+        assert done.exit_code == 0, done.output
+        assert re.search(r"^ok +core: everything$", done.output, re.MULTILINE)
+        for name in doctor.CORE:
+            assert f"{name} {importlib.metadata.version(name)}" in done.output
+
+    def test_a_package_that_does_not_load_gives_its_real_reason(self, tmp_path, monkeypatch):
+        (tmp_path / "torchcodec.py").write_text(
+            "raise OSError('libnvrtc.so.13: cannot open shared object file\\nand so on')\n"
+        )
+        information = tmp_path / "torchcodec-9.9.dist-info"
+        information.mkdir()
+        (information / "METADATA").write_text(
+            "Metadata-Version: 2.1\nName: torchcodec\nVersion: 9.9\n"
+        )
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "torchcodec", raising=False)
+        importlib.invalidate_caches()
+        done = call("doctor")
+        assert done.exit_code == 0  # nothing needs it
+        assert (
+            "torchcodec: installed (9.9) but does not load: libnvrtc.so.13: cannot open shared "
+            "object file\n" in done.output
+        )
+        assert 'get it: pip install "torchcodec==0.13.*" beside a CPU torch' in done.output
+
+    def test_a_missing_core_package_is_not_well(self, monkeypatch):
+        version = importlib.metadata.version
+
+        def without_librosa(name):
+            if name == "librosa":
+                raise importlib.metadata.PackageNotFoundError(name)
+            return version(name)
+
+        monkeypatch.setattr("importlib.metadata.version", without_librosa)
+        done = call("doctor")
+        assert done.exit_code == 1
+        assert re.search(r"^MISSING +core", done.output, re.MULTILINE)
+        assert "librosa: not installed" in done.output
+        assert "get it: pip install otoscope" in done.output
+
+
+def options_of(command):
+    """The option names in a command's source, so that none can be forgotten."""
+    tree = ast.parse((Path(__file__).parents[1] / "otoscope" / "cli.py").read_text())
+    (function,) = (
+        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == command
+    )
+    return [argument.arg for argument in function.args.args]
+
+
+def test_help_mentions_everything():
+    assert "render" in call("--help").output
+    assert "doctor" in call("--help").output
+    help_text = call("render", "--help").output
+    for name in options_of("render"):
+        option = {"source": "IN", "out": "OUT"}.get(name, f"--{name.replace('_', '-')}")
+        assert option in help_text
+    assert call().exit_code == 2  # no arguments: the help
