@@ -16,7 +16,7 @@ LEAST_HZ = 1_000
 def hold_of(rate_hz: float, sampling_rate: int) -> int:
     """Samples that one kept sample lasts for, at an effective rate in Hz.
 
-    >>> [hold_of(rate, 48_000) for rate in (48_000, 30_000, 18_000, 6_000)]
+    >>> [hold_of(rate, 48_000) for rate in (48e3, 30e3, 18e3, 6e3)]
     [1, 2, 3, 8]
     """
     effective = max(LEAST_HZ, min(sampling_rate, round(rate_hz)))
