@@ -85,6 +85,6 @@ def confusion(coded: Coded) -> Int[np.ndarray, "n_labels n_answers"]:
     return flat.reshape(len(coded.labels), n_answers)
 
 
-def ratio(part: float, whole: float) -> float:
+def ratio(part: float | int, whole: int) -> float:
     """A share of something, NaN of nothing."""
     return float(part / whole) if whole else float("nan")
