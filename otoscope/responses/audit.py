@@ -1,0 +1,91 @@
+"""Raw answers by the rule that fired on them, with what they look like.
+
+A benchmark that reads answers by a rule owes its readers this table: what the rule was given, what
+it made of it, and how many answers it may be blind to.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from otoscope.responses import PARSERS
+from otoscope.responses.signs import SHAPES, Signs, signs_of
+
+MARKS = Signs._fields[1:]
+BLIND = tuple(mark for mark in MARKS if mark.startswith("blind"))
+
+
+class Answer(NamedTuple):
+    """One distinct raw text, how often it came, and what the rule made of it."""
+
+    rule: str
+    label: str | None
+    n: int
+    text: str | None
+    signs: Signs
+
+
+class Audit(NamedTuple):
+    """All answers by rule, and their sums.
+
+    Attributes:
+        answers: Distinct texts; rules in the parser's order, the most frequent text first.
+        n: How many answers there are.
+        by_rule: Answers for each rule, zeros included.
+        by_shape: Answers for each shape, zeros included.
+        marks: Answers for each mark of `Signs`, and `blind`: those with any kind of blindness.
+    """
+
+    answers: tuple[Answer, ...]
+    n: int
+    by_rule: dict[str, int]
+    by_shape: dict[str, int]
+    marks: dict[str, int]
+
+    def rows(self) -> list[dict[str, object]]:
+        """The answers as flat rows, for a table or CSV."""
+        return [
+            {"rule": a.rule, "label": a.label, "n": a.n, **a.signs._asdict(), "text": a.text}
+            for a in self.answers
+        ]
+
+
+def audit(
+    texts: Iterable[str | None],
+    *,
+    parser: str = "paper",
+    text_truncated: Sequence[bool | None] | None = None,
+) -> Audit:
+    """Tabulates raw answers; equal texts are one entry.
+
+    Args:
+        texts: Raw answers; None where there is none.
+        parser: A name in `PARSERS`.
+        text_truncated: Whether each was cut at the token limit; None where nobody knows.
+
+    Raises:
+        LookupError: No parser has that name.
+        ValueError: There are not as many flags as texts.
+
+    >>> audit(["Increase", "It does not increase.", "increasing"]).marks["blind"]
+    2
+    """
+    rule_of = PARSERS[parser]
+    texts = list(texts)
+    flags = [None] * len(texts) if text_truncated is None else text_truncated
+    if len(flags) != len(texts):
+        raise ValueError(f"{len(texts)} texts, but {len(flags)} flags for truncation")
+    rules = (*rule_of.rules, "empty")
+    answers = []
+    for (text, cut), n in Counter(zip(texts, map(bool, flags), strict=True)).items():
+        label, rule = rule_of(text)
+        answers.append(Answer(rule, label, n, text, signs_of(text, rule_of, truncated=cut)))
+    answers.sort(key=lambda a: (rules.index(a.rule), -a.n, a.text or "", a.text is None, a.signs))
+    return Audit(
+        answers=tuple(answers),
+        n=len(texts),
+        by_rule={rule: sum(a.n for a in answers if a.rule == rule) for rule in rules},
+        by_shape={shape: sum(a.n for a in answers if a.signs.shape == shape) for shape in SHAPES},
+        marks={mark: sum(a.n for a in answers if getattr(a.signs, mark)) for mark in MARKS}
+        | {"blind": sum(a.n for a in answers if any(getattr(a.signs, mark) for mark in BLIND))},
+    )

@@ -1,0 +1,251 @@
+"""The table of raw answers, and the signs that a rule is blind to what one says."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from otoscope.responses import PARSERS
+from otoscope.responses.audit import audit
+from otoscope.responses.signs import SHAPES, signs_of
+
+REAL = Path(__file__).parents[2].parent / "shared" / "data" / "real" / "outputs"
+PAPER = PARSERS["paper"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        (None, "empty"),
+        ("", "empty"),
+        (" \n", "empty"),
+        ("Increase ", "exact"),
+        ("decreases", "exact"),
+        ("Increase.", "word with marks"),
+        ("**decrease**", "word with marks"),
+        ("_increase_", "word with marks"),
+        ("“Increase”", "word with marks"),
+        ("increasing", "other word"),
+        ("in-crease", "other word"),
+        ("The", "other word"),
+        ("...", "other word"),
+        ("The volume of the", "open end"),
+        ("increase decrease", "open end"),
+        ("The volume increases.", "sentence"),
+        ('It says "increase."', "sentence"),
+        ("It rises (I think!)", "sentence"),
+    ],
+)
+def test_shape(text, shape):
+    assert signs_of(text, PAPER).shape == shape
+
+
+@pytest.mark.parametrize("text", ["The volume of the", "The volume increases."])
+def test_what_the_run_calls_truncated_is_truncated_whatever_it_ends_in(text):
+    assert signs_of(text, PAPER, truncated=True).shape == "truncated"
+    assert signs_of("increase", PAPER, truncated=True).shape == "exact"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't listen to this.",
+        "I’m sorry.",
+        "As an AI language model, I have no ears.",
+        "I am unable to hear the clip",
+        "I cannot reliably determine the trend.",
+        "I don't have the ability to process sound.",
+        "No audio was given.",
+        "Please provide the clip",
+    ],
+)
+def test_refusing(text):
+    assert signs_of(text, PAPER).refusing
+
+
+@pytest.mark.parametrize("text", ["increase", "It cannot increase", "The sorrow increases"])
+def test_not_refusing(text):
+    assert not signs_of(text, PAPER).refusing
+
+
+def test_uncertain():
+    for text in ("It might increase.", "Perhaps a decrease", "It seems to increase", "Not sure."):
+        assert signs_of(text, PAPER).uncertain, text
+    for text in ("In May it increases", "increase", "surely increase"):
+        assert not signs_of(text, PAPER).uncertain, text
+
+
+@pytest.mark.parametrize(
+    ("text", "blind"),
+    [
+        ("It does not increase.", True),
+        ("It doesn’t really increase", True),
+        ("There is no clear decrease", True),
+        ("It increases rather than falling", True),
+        ("No, it decreases", False),
+        ("Not at all. Increase", False),
+        ("It does not stay the same over all this time: increase", False),
+        ("increase", False),
+        ("It does not increase or decrease", False),  # no label is taken
+    ],
+)
+def test_blind_to_negation(text, blind):
+    assert signs_of(text, PAPER).blind_negation is blind
+
+
+@pytest.mark.parametrize(
+    ("text", "blind"),
+    [
+        ("It is increasing.", True),
+        ("The volume increased", True),
+        ("The pitch rises", True),
+        ("It gets louder", True),
+        ("_increase_", True),  # an underscore is part of a word to the rule
+        ("in\u200bcrease", True),
+        ("It increases before falling", True),  # contradicted by what it does not see
+        ("It increases, rising all the time", False),
+        ("increase", False),
+        ("It increases and decreases, rising", False),  # it sees the ambiguity
+        ("I cannot tell", False),
+        ("", False),
+    ],
+)
+def test_blind_to_other_words(text, blind):
+    assert signs_of(text, PAPER).blind_words is blind
+
+
+def test_what_one_rule_is_blind_to_another_sees():
+    assert signs_of("rising", PAPER).unseen
+    assert not signs_of("rising", PARSERS["paraphrase"]).unseen
+    assert signs_of("It increases.", PARSERS["strict"]).blind_words
+    assert not signs_of("It increases.", PAPER).blind_words
+
+
+@pytest.mark.parametrize(
+    ("parser", "text", "blind"),
+    [
+        ("ternary", "It decreases, then stays constant", True),
+        ("ternary", "It stays constant.", False),
+        ("yes_no", "There is no change over time.", True),
+        ("yes_no", "No, there is no change.", False),
+        ("yes_no", "**No**, there is no change.", False),
+        ("yes_no", "Difference: No unique one", True),
+        ("yes_no", "The answer is no.", False),
+        ("yes_no", "My answer: no. There is no change.", False),
+        ("yes_no", "Yes. No doubt", True),
+        ("yes_no", "no", False),
+    ],
+)
+def test_blind_to_what_follows_the_first_hit(parser, text, blind):
+    assert signs_of(text, PARSERS[parser]).blind_first_hit is blind
+
+
+def test_the_table_worked_by_hand():
+    texts = [
+        "increase", "The pitch is rising.", "increase", "decrease.", None,
+        "It does not increase", "I'm sorry, I can't hear it", "up or", "increase",
+    ]  # fmt: skip
+    table = audit(texts, text_truncated=[None] * 7 + [True, False])
+    assert [(a.rule, a.label, a.n, a.text) for a in table.answers] == [
+        ("one direction", "increase", 3, "increase"),
+        ("one direction", "increase", 1, "It does not increase"),
+        ("one direction", "decrease", 1, "decrease."),
+        ("no word", None, 1, "I'm sorry, I can't hear it"),
+        ("no word", None, 1, "The pitch is rising."),
+        ("no word", None, 1, "up or"),
+        ("empty", None, 1, None),
+    ]
+    assert table.n == 9
+    assert table.by_rule == {"one direction": 5, "both directions": 0, "no word": 3, "empty": 1}
+    assert table.by_shape == {
+        "empty": 1, "exact": 3, "word with marks": 1, "other word": 0, "truncated": 1,
+        "open end": 2, "sentence": 1,
+    }  # fmt: skip
+    assert table.marks == {
+        "refusing": 1, "uncertain": 0, "negated": 1, "unseen": 1, "blind_negation": 1,
+        "blind_words": 1, "blind_first_hit": 0, "blind": 2,
+    }  # fmt: skip
+    assert json.loads(json.dumps(table.rows()))[0] == {
+        "rule": "one direction", "label": "increase", "n": 3, "shape": "exact", "refusing": False,
+        "uncertain": False, "negated": False, "unseen": False, "blind_negation": False,
+        "blind_words": False, "blind_first_hit": False, "text": "increase",
+    }  # fmt: skip
+
+
+def test_nothing_to_tabulate():
+    table = audit([])
+    assert table.answers == ()
+    assert table.n == sum(table.by_rule.values()) == sum(table.marks.values()) == 0
+
+
+def test_flags_of_another_length_and_unknown_parsers_are_refused():
+    with pytest.raises(ValueError, match="2 texts, but 1 flags"):
+        audit(["a", "b"], text_truncated=[True])
+    with pytest.raises(LookupError, match="did you mean 'strict'"):
+        audit([], parser="strickt")
+
+
+SAYINGS = st.sampled_from(
+    ["It does not increase.", "increase", "INCREASE", "rising", "no", "yes", "C.", "\u200b", "_"]
+)
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+@given(texts=st.lists(st.none() | st.text() | SAYINGS, max_size=12))
+def test_nothing_is_lost_and_order_does_not_matter(parser, texts):
+    table = audit(texts, parser=parser)
+    assert table.n == len(texts) == sum(a.n for a in table.answers)
+    assert table.n == sum(table.by_rule.values()) == sum(table.by_shape.values())
+    assert set(table.by_shape) == set(SHAPES)
+    assert audit(texts[::-1], parser=parser) == table
+    assert (table.by_shape["empty"] > 0) == (table.by_rule["empty"] > 0)
+
+
+def test_a_long_answer_takes_no_long_time():
+    table = audit(["it does not, " * 20_000 + "increase", "not " * 50_000, "a" * 100_000])
+    assert table.n == 3
+
+
+@pytest.fixture(scope="module")
+def columns():
+    """Verdicts and reasons of an audio judge, none of them about a direction."""
+    if not REAL.is_dir():
+        pytest.skip(f"the real answers are not beside this checkout: {REAL.name} is absent")
+    rows = []
+    for path in sorted(REAL.glob("*.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            rows += csv.DictReader(file)
+    assert len(rows) == 600
+    return {name: [row[name] or None for row in rows] for name in ("prediction", "reasoning")}
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_real_true_and_false_are_no_labels(columns, parser):
+    table = audit(columns["prediction"], parser=parser)
+    assert {a.text for a in table.answers} == {"True", "False"}
+    assert all(a.label is None for a in table.answers)
+
+
+@pytest.mark.parametrize("parser", ["paper", "paraphrase", "strict", "ternary"])
+def test_real_reasons_name_no_single_direction(columns, parser):
+    table = audit(columns["reasoning"], parser=parser)
+    assert table.by_rule["empty"] == 415
+    assert all(a.label is None for a in table.answers)
+    assert table.by_shape["sentence"] == 185
+
+
+def test_real_first_hits_take_there_are_no_differences_for_no(columns):
+    table = audit(columns["reasoning"], parser="yes_no")
+    taken = [a for a in table.answers if a.label]
+    assert {a.label for a in taken} == {"no"}
+    assert len(taken) == 37
+    assert all(a.signs.blind_first_hit for a in taken)
+
+
+def test_real_refusals_are_found(columns):
+    refused = [a.text for a in audit(columns["reasoning"]).answers if a.signs.refusing]
+    assert len(refused) == 2
+    assert any("analysis cannot be completed" in text for text in refused)
