@@ -24,6 +24,7 @@ from otoscope.reports.html import data_uri, render, write
 TEMPLATES = Path(__file__).parent / "templates"
 CURVE = "linear"
 TIERS_TO_SHOW = ("high", "low")  # as many as fit; the first always
+MAX_EXAMPLE_BYTES = 600_000  # of PCM; 6 s at 48 kHz
 MAX_SOUND_BYTES = 6_000_000  # as text a third more; with beeps and pictures under 12 MB
 FEW_CLIPS = 20  # below, a share says little and is drawn in grey
 
@@ -60,8 +61,8 @@ class Shown(NamedTuple):
 def write_page(built: Built, corpus: Corpus, report: Report) -> Path:
     """Writes `index.html` into the dataset folder.
 
-    Sounds are the very bytes of the dataset's Parquet files. The example is the first source of
-    the first split whose span was detected.
+    Sounds are the very bytes of the dataset's Parquet files. The example is the one that
+    `example_source` names.
 
     Args:
         built: A finished build.
@@ -97,6 +98,7 @@ def write_page(built: Built, corpus: Corpus, report: Report) -> Path:
         "cards": cards,
         "beeps": _beeps(built),
         "attribute_of": attribute_of,
+        "margins": figures.MARGINS,
     }
     return write(built.folder / "index.html", render("build.html.jinja", values, folder=TEMPLATES))
 
@@ -113,10 +115,19 @@ def _left_out(built: Built, corpus: Corpus) -> list[Skipped]:
 
 
 def example_source(plan: Plan) -> Surveyed:
-    """The source the page shows: test before other splits, a detected span before others."""
+    """The source the page shows: the first of the first split with a detected span.
+
+    Sources too long for a page are passed over while there are others.
+    """
     ordered = [s for split in SPLITS for s in plan.of_split(split)]
     first_split = [s for s in ordered if s.source.split == ordered[0].source.split]
-    return next((s for s in first_split if s.span_origin == "detected"), first_split[0])
+    detected = [s for s in first_split if s.span_origin == "detected"] or first_split
+    short = [s for s in detected if _pcm_bytes(s) <= MAX_EXAMPLE_BYTES]
+    return short[0] if short else min(detected, key=_pcm_bytes)
+
+
+def _pcm_bytes(s: Surveyed) -> int:
+    return s.n_samples * s.n_channels * 2
 
 
 def counts(built: Built) -> list[dict[str, Any]]:
@@ -224,6 +235,7 @@ def _card(
             scales=scales,
             alt="Spectrogram of the source",
         ),
+        "duration_s": scales.duration_s,
         "variants": [
             {
                 "tier": tier,

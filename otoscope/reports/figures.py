@@ -30,6 +30,7 @@ TICKS_HZ = (500.0, 1000.0, 2000.0, 4000.0, 8000.0, 16_000.0)
 COLOURS = "magma"
 INK = "#010203"  # stands for currentColor while matplotlib draws
 MARK = "#2a9d8f"
+MARGINS = (0.135, 0.985)  # where the time axis begins and ends, as shares of a picture's width
 WIDTH_IN, ROW_IN = 4.0, {"wave": 0.45, "spectrogram": 1.55, "curve": 0.75}
 
 
@@ -154,7 +155,7 @@ def clip_figure(
     figure = Figure(figsize=(WIDTH_IN, sum(heights) + 0.42), facecolor="none")
     grid = figure.add_gridspec(
         len(rows), 1, height_ratios=heights, hspace=0.08,
-        left=0.135, right=0.985, top=0.995, bottom=0.36 / (sum(heights) + 0.42),
+        left=MARGINS[0], right=MARGINS[1], top=0.995, bottom=0.36 / (sum(heights) + 0.42),
     )  # fmt: skip
     axes = [figure.add_subplot(grid[i]) for i in range(len(rows))]
     _draw_wave(axes[0], samples, sampling_rate, scales.peak)

@@ -197,6 +197,10 @@ def test_the_example_is_the_first_test_source_with_a_detected_span(made):
     corrected = replace(first, span_origin="corrected")
     assert example_source(replace(plan, sources=(corrected, second))) == second
     assert example_source(replace(plan, sources=(corrected,))) == corrected
+    long = replace(first, n_samples=20 * 48_000)
+    longer = replace(first, n_samples=30 * 48_000)
+    assert example_source(replace(plan, sources=(longer, second))) == second
+    assert example_source(replace(plan, sources=(longer, long))) == long
     train = replace(first, source=replace(first.source, split="train"))
     assert example_source(replace(plan, sources=(train, second))) == second
 

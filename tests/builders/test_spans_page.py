@@ -228,6 +228,7 @@ class TestInTheBrowser:
     def test_changes_survive_a_reload(self, page, tmp_path):
         actions = """
         drop(index("fine"), true);
+        keep();
         now.forEach((state, i) => Object.assign(state, {drop: CLIPS[i].drop, looked: false}));
         recall();
         """

@@ -39,7 +39,12 @@ function say(text) { document.getElementById("message").textContent = text; }
 
 // ---- what survives a reload
 
-function remember() {
+let waiting = null;
+function remember() { waiting ??= setTimeout(keep, 300); }
+
+function keep() {
+  clearTimeout(waiting);
+  waiting = null;
   try {
     localStorage.setItem(KEY, JSON.stringify({now, current, savedCsv}));
   } catch {
@@ -47,6 +52,7 @@ function remember() {
     keeps = false;
   }
 }
+addEventListener("pagehide", () => { if (waiting) keep(); });
 
 function recall() {
   try {
