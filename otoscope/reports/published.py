@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from otoscope.registry import Registry
 from otoscope.reports.tables import Measure, Table, Tally, accuracy, tabulate
 
 CATEGORIES = (
@@ -26,7 +27,9 @@ CATEGORIES = (
     "volume",
 )
 BEEP_CATEGORIES = ("background_noise", "voice_pitch", "voice_vibration", "volume")
-PROMPT_EXPERIMENTS = {"audio_ref": "prompt_audio_ref", "swap_order": "prompt_swap_order"}
+PROMPT_EXPERIMENTS = Registry(
+    "published prompt", {"audio_ref": "prompt_audio_ref", "swap_order": "prompt_swap_order"}
+)
 VARIANTS = {
     "main": "main",
     "audio before the question": "audio_then_query",
@@ -83,7 +86,7 @@ def prompt_table(prompt: str, measure: Measure = accuracy) -> Table:
         measure: What to show.
 
     Raises:
-        KeyError: No results were published for that prompt.
+        LookupError: No results were published for that prompt.
     """
     return _by_model(PROMPT_EXPERIMENTS[prompt], prompt, measure)
 
