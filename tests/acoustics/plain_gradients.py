@@ -77,8 +77,11 @@ def render(pcm, sampling_rate, span, category, tier, curve, direction, clip_id, 
     else:
         channels = []
         for channel in pcm:
-            x = channel.astype(np.float64) / 32768 if category == "volume" else (
-                channel.astype(np.float32) / np.float32(32768))
+            x = (
+                channel.astype(np.float64) / 32768
+                if category == "volume"
+                else (channel.astype(np.float32) / np.float32(32768))
+            )
             channels.append(
                 globals()[category](x, sampling_rate, begin, end, first, last, curve, tier)
             )
@@ -173,9 +176,7 @@ def in_contexts(x, sampling_rate, begin, end, first, last, curve, change, edges=
     made = np.zeros(0, np.float32)
     for (a, b), value in zip(segments, values, strict=True):
         c0, c1 = max(0, a - step), min(len(speech), b + step)
-        made = crossfade_append(
-            made, change(speech[c0:c1], value)[a - c0 : b - c0], sampling_rate
-        )
+        made = crossfade_append(made, change(speech[c0:c1], value)[a - c0 : b - c0], sampling_rate)
     head, tail = x[:begin], x[end:]
     if edges:
         head = change(head, first) if len(head) else head
@@ -186,8 +187,14 @@ def in_contexts(x, sampling_rate, begin, end, first, last, curve, change, edges=
 def voice_pitch(x, sampling_rate, begin, end, first, last, curve, tier):
     def change(context, steps):
         return quiet(
-            librosa.effects.pitch_shift, context, sr=sampling_rate, n_steps=steps,
-            bins_per_octave=12, res_type="soxr_hq", scale=False, **fft_sizes(len(context)),
+            librosa.effects.pitch_shift,
+            context,
+            sr=sampling_rate,
+            n_steps=steps,
+            bins_per_octave=12,
+            res_type="soxr_hq",
+            scale=False,
+            **fft_sizes(len(context)),
         )
 
     return in_contexts(x, sampling_rate, begin, end, first, last, curve, change, edges=False)
@@ -236,8 +243,9 @@ def audio_roughness(x, sampling_rate, begin, end, first, last, curve, tier):
 def voice_clarity(x, sampling_rate, begin, end, first, last, curve, tier):
     def change(context, cutoff):
         sizes = fft_sizes(len(context))
-        spectrum = quiet(librosa.stft, context, win_length=sizes["n_fft"], window="hann",
-                         center=True, **sizes)
+        spectrum = quiet(
+            librosa.stft, context, win_length=sizes["n_fft"], window="hann", center=True, **sizes
+        )
         frequencies = librosa.fft_frequencies(sr=sampling_rate, n_fft=sizes["n_fft"])
         low, high = max(0.0, cutoff - 400), cutoff + 400
         mask = []
@@ -249,9 +257,15 @@ def voice_clarity(x, sampling_rate, begin, end, first, last, curve, tier):
             else:
                 mask.append(0.5 * (1 + math.cos(math.pi * (f - low) / (high - low))))
         masked = spectrum * np.array(mask, np.float32)[:, None]
-        filtered = librosa.istft(masked, hop_length=sizes["hop_length"], win_length=sizes["n_fft"],
-                                 n_fft=sizes["n_fft"], window="hann", center=True,
-                                 length=len(context))
+        filtered = librosa.istft(
+            masked,
+            hop_length=sizes["hop_length"],
+            win_length=sizes["n_fft"],
+            n_fft=sizes["n_fft"],
+            window="hann",
+            center=True,
+            length=len(context),
+        )
         return match_rms(filtered.astype(np.float32), context)
 
     return in_contexts(x, sampling_rate, begin, end, first, last, curve, change)
