@@ -84,10 +84,12 @@ def test_uncertain():
         ("It does not increase.", True),
         ("It doesn’t really increase", True),
         ("There is no clear decrease", True),
+        ("It does not in fact really increase", True),  # three words between
         ("It increases rather than falling", True),
         ("No, it decreases", False),
         ("Not at all. Increase", False),
-        ("It does not stay the same over all this time: increase", False),
+        ("It does not stay the same: increase", False),
+        ("It does not stay as it was but increases", False),  # further than three words away
         ("increase", False),
         ("It does not increase or decrease", False),  # no label is taken
     ],
