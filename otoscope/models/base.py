@@ -1,0 +1,164 @@
+"""What it means to be asked: the one interface between an audit and any model.
+
+A model gets questions whose clips are sound in memory, and returns for each what it said and how
+it went. Nothing here imports torch; adapters import what they need when they are made.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from otoscope.prompts.parts import Question, Text
+
+
+@dataclass(frozen=True)
+class Sound:
+    """One clip as a model hears it, before the adapter resamples it.
+
+    Attributes:
+        id: Of the dataset row it comes from.
+        samples: Mono, float32 in [-1, 1), `(n_samples,)`.
+        sampling_rate: In Hz.
+        sha256: Of the row's audio bytes: what answers are cached by.
+    """
+
+    id: str
+    samples: Float[np.ndarray, " n_samples"]
+    sampling_rate: int
+    sha256: str
+
+    @property
+    def duration_s(self) -> float:
+        """Length in seconds."""
+        return len(self.samples) / self.sampling_rate
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with its clips filled in; `parts` has them where the question names them."""
+
+    question: Question
+    parts: tuple[Text | Sound, ...]
+
+    @property
+    def sounds(self) -> tuple[Sound, ...]:
+        """The clips, in order."""
+        return tuple(part for part in self.parts if isinstance(part, Sound))
+
+
+class Status(StrEnum):
+    """How a call ended. Only `timeout` and `error` are asked again by themselves."""
+
+    OK = "ok"
+    REFUSED = "refused"
+    FILTERED = "filtered"
+    TIMEOUT = "timeout"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back.
+
+    Attributes:
+        text: Raw, or None where there is none.
+        status: How the call ended.
+        audio_truncated: The model did not hear all of a clip.
+        text_truncated: The answer was cut at the limit of tokens.
+        n_tokens_in, n_tokens_out: As the model counts them, or None.
+        wall_s: Seconds the call took; a batch shares its time evenly.
+        logprobs: Label to log-probability, or None.
+        cost: In the currency of the price table, or None where unknown.
+        detail: What an error said, cleaned of keys; empty when all went well.
+        first_text: The answer that a retry replaced, or None (the published second try).
+    """
+
+    text: str | None
+    status: Status = Status.OK
+    audio_truncated: bool = False
+    text_truncated: bool = False
+    n_tokens_in: int | None = None
+    n_tokens_out: int | None = None
+    wall_s: float = 0.0
+    logprobs: Mapping[str, float] | None = None
+    cost: float | None = None
+    detail: str = ""
+    first_text: str | None = None
+
+
+class Model(Protocol):
+    """Anybody's model. `answer` is all that is required.
+
+    Optional, used when present:
+
+    - `description`: a dict, ready for JSON, of everything that changes the result (name, revision,
+      adapter, dtype, generation settings); part of the run and of the answer cache.
+    - `batch_size`: questions handed over at once; 1 when absent.
+    - `sampling_rate`: the rate in Hz the model hears at; content above half of it is inaudible.
+    - `max_audio_s`: the longest clip it can hear.
+    - `heard(asked) -> bytes`: what the model is given of the sound, for the hearing check.
+    - `stream(asked) -> iterator of (index, answer)`: answers in the order in which they arrive.
+    """
+
+    def answer(self, questions: Sequence[Asked]) -> list[Answer]:
+        """One answer a question, in order."""
+
+
+@runtime_checkable
+class Streams(Protocol):
+    """A model that gives answers as they arrive."""
+
+    def stream(self, questions: Iterable[Asked]) -> Iterator[tuple[int, Answer]]:
+        """Yields each question's index, as counted from 0 in `questions`, and its answer."""
+
+
+@runtime_checkable
+class Hears(Protocol):
+    """A model that can say what it is given of the sound."""
+
+    def heard(self, asked: Asked) -> bytes:
+        """Bytes that change whenever the model's input does."""
+
+
+class ModelError(RuntimeError):
+    """A model that cannot be used as asked; the message names the thing and the way out."""
+
+
+def description_of(model: Any) -> dict[str, Any]:
+    """A model's own description, or its class's name."""
+    described = getattr(model, "description", None)
+    if described is None:
+        return {"kind": f"{type(model).__module__}:{type(model).__qualname__}"}
+    return dict(described() if callable(described) else described)
+
+
+def stream(model: Any, questions: Iterable[Asked]) -> Iterator[tuple[int, Answer]]:
+    """Answers of any model as they arrive, each with its question's index.
+
+    Raises:
+        ModelError: The model returned another number of answers than it got questions.
+    """
+    if isinstance(model, Streams):
+        yield from model.stream(questions)
+        return
+    size = max(1, int(getattr(model, "batch_size", 1)))
+    batch: list[Asked] = []
+    first = 0
+    for asked in questions:
+        batch.append(asked)
+        if len(batch) == size:
+            yield from _answered(model, batch, first)
+            first, batch = first + len(batch), []
+    if batch:
+        yield from _answered(model, batch, first)
+
+
+def _answered(model: Model, batch: list[Asked], first: int) -> Iterator[tuple[int, Answer]]:
+    answers = model.answer(batch)
+    if len(answers) != len(batch):
+        raise ModelError(f"{len(batch)} questions were asked but {len(answers)} answers came back")
+    yield from enumerate(answers, start=first)
