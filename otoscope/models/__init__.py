@@ -14,8 +14,8 @@ MODELS: Registry[str] = Registry(
         "random": "otoscope.models.simple:open_random",
         "human": "otoscope.models.replay:open_human",
         "replay": "otoscope.models.replay:open_replay",
-        "transformers": "otoscope.models.transformers:open_transformers",
-        "openai": "otoscope.models.openai:open_openai",
+        "transformers": "otoscope.models.transformers_models:open_transformers",
+        "openai": "otoscope.models.openai_server:open_openai",
     },
 )
 """Kind to `module:function`; the function takes `(name, revision, **options)` and returns a model."""
