@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool
+from scipy.fft import next_fast_len
 from scipy.stats import binomtest
 
 N_DRAWS = 10_000
+ROUNDING = 1e-12  # no probability below this can be told from an error of the transform
 
 
 class PairedCounts(NamedTuple):
@@ -83,10 +85,10 @@ def bootstrap_difference(
 ) -> Difference:
     """Percentile bootstrap interval of the difference in shares, without resampling any question.
 
-    The four counts of a resample are multinomial, and the difference needs only two of them:
-    the number of discordant questions is binomial, and given it so is the number that only the
-    first answered rightly. Drawing these gives the very distribution that resampling questions
-    samples from, whatever their number.
+    The four counts of a resample are multinomial, so the distribution of their difference is
+    known: that of one question, convolved with itself as often as there are questions. How often
+    each difference comes up in all resamples together is then one multinomial draw, however many
+    questions there are.
 
     With no discordant questions, or nothing else of one kind, the width is zero: a bootstrap
     cannot see past its data. No questions: NaN.
@@ -107,14 +109,29 @@ def bootstrap_difference(
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
     if counts.n == 0:
         return UNKNOWN_DIFFERENCE
-    n_discordant = counts.only_first + counts.only_second
-    discordant = rng.binomial(counts.n, n_discordant / counts.n, size=n_draws)
-    only_first = rng.binomial(discordant, counts.only_first / max(n_discordant, 1))
+    differences, weights = _difference_distribution(counts)
+    times = rng.multinomial(n_draws, weights)
     return difference_of_draws(
         (counts.only_first - counts.only_second) / counts.n,
-        (2 * only_first - discordant) / counts.n,
+        np.repeat(differences, times) / counts.n,
         confidence,
     )
+
+
+def _difference_distribution(counts: PairedCounts) -> tuple[np.ndarray, np.ndarray]:
+    """Each possible difference of a resample's counts, and its probability."""
+    n = counts.n
+    size = next_fast_len(2 * n + 1, real=True)  # room for -n to n; negative ones wrap to the end
+    one = np.zeros(size)
+    one[[1, -1, 0]] = counts.only_first, counts.only_second, counts.both + counts.neither
+    spectrum = np.fft.rfft(one / n)
+    power = np.abs(spectrum) ** n * np.exp(1j * n * np.angle(spectrum))
+    weights = np.fft.irfft(power, size)
+    weights[weights < ROUNDING] = 0
+    differences = np.arange(size)
+    differences[differences > size // 2] -= size
+    order = np.argsort(differences)
+    return differences[order], weights[order] / weights.sum()
 
 
 def difference_of_draws(estimate: float, draws: np.ndarray, confidence: float) -> Difference:

@@ -1,0 +1,125 @@
+"""Paired answers in clusters: by hand, against statsmodels, and by coverage."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy.stats import t as student
+
+from otoscope.statistics.clustered_pairs import (
+    clustered_bootstrap_difference,
+    clustered_difference,
+)
+from otoscope.statistics.intervals import wilson
+from otoscope.statistics.pairs import bootstrap_difference, paired_counts
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def sources(n_sources, n_each, seed):
+    """Two models that find the same sources hard, the first a little better."""
+    ease = rng(seed).beta(2, 2, size=n_sources).repeat(n_each)
+    better = rng(seed + 1).beta(1, 3, size=n_sources).repeat(n_each)
+    first = rng(seed + 2).random(ease.size) < np.minimum(1, ease + better)
+    second = rng(seed + 3).random(ease.size) < ease
+    return first, second, np.arange(n_sources).repeat(n_each)
+
+
+def test_matches_work_by_hand():
+    # gains by cluster of two: 2, 1, 0, -1; mean 0.25; excess 1.5, .5, -.5, -1.5, sum of squares 5
+    first = np.array([1, 1, 1, 0, 1, 0, 0, 0], dtype=bool)
+    second = np.array([0, 0, 0, 0, 1, 0, 1, 0], dtype=bool)
+    clusters = np.array(list("aabbccdd"))
+    reach = student.ppf(0.975, 3) * np.sqrt(4 / 3 * 5) / 8
+    assert clustered_difference(first, second, clusters) == pytest.approx(
+        (0.25, 0.25 - reach, min(1, 0.25 + reach))
+    )
+
+
+def test_matches_cluster_robust_errors_of_statsmodels():
+    first, second, clusters = sources(40, 6, seed=5)
+    gain = first.astype(float) - second
+    fit = sm.OLS(gain, np.ones(gain.size)).fit(
+        cov_type="cluster", cov_kwds={"groups": clusters, "use_correction": False}
+    )
+    result = clustered_difference(first, second, clusters)
+    reach = student.ppf(0.975, 39) * fit.bse[0] * np.sqrt(40 / 39)
+    assert result == pytest.approx((fit.params[0], fit.params[0] - reach, fit.params[0] + reach))
+
+
+def test_clusters_of_one_give_the_paired_t_interval():
+    first, second, _ = sources(50, 1, seed=2)
+    gain = first.astype(float) - second
+    reach = student.ppf(0.975, 49) * gain.std(ddof=1) / np.sqrt(50)
+    result = clustered_difference(first, second, np.arange(50))
+    assert result == pytest.approx((gain.mean(), gain.mean() - reach, gain.mean() + reach))
+
+
+def test_bootstrap_agrees_with_the_formula():
+    first, second, clusters = sources(100, 24, seed=7)
+    formula = clustered_difference(first, second, clusters)
+    drawn = clustered_bootstrap_difference(first, second, clusters, rng=rng())
+    assert drawn == pytest.approx(formula, abs=0.01)
+
+
+def test_ignoring_clusters_is_too_narrow():
+    first, second, clusters = sources(100, 24, seed=7)
+    independent = bootstrap_difference(paired_counts(first, second), rng=rng())
+    clustered = clustered_difference(first, second, clusters)
+    assert clustered.high - clustered.low > 1.5 * (independent.high - independent.low)
+
+
+def test_covers_the_truth_as_often_as_it_says():
+    # the truth: E[min(1, a + b)] - E[a], from a large draw
+    ease, better = rng(1).beta(2, 2, 10**6), rng(2).beta(1, 3, 10**6)
+    truth = float(np.mean(np.minimum(1, ease + better) - ease))
+    hits = 0
+    for seed in range(0, 2000, 4):
+        result = clustered_difference(*sources(25, 8, seed))
+        hits += result.low <= truth <= result.high
+    assert hits / 500 == pytest.approx(0.95, abs=4 * np.sqrt(0.95 * 0.05 / 500))
+
+
+def test_names_and_order_of_clusters_do_not_matter():
+    first, second, clusters = sources(12, 5, seed=3)
+    shuffled = rng(9).permutation(first.size)
+    names = np.array([f"p{c}" for c in clusters])
+    assert clustered_difference(
+        first[shuffled], second[shuffled], names[shuffled]
+    ) == pytest.approx(clustered_difference(first, second, clusters))
+
+
+def test_clusters_that_agree_say_as_much_as_there_are_of_them():
+    same = np.ones(40, dtype=bool)
+    clusters = np.arange(10).repeat(4)
+    unlike = wilson(0, 10).high
+    assert clustered_difference(same, same, clusters) == pytest.approx((0, -unlike, unlike))
+    assert clustered_difference(same, ~same, clusters) == pytest.approx((1, 1 - 2 * unlike, 1))
+    # a quarter better in every cluster, and no way to reach beyond 1
+    quarter = np.tile([True, False, False, False], 10)
+    result = clustered_difference(quarter, ~same, clusters)
+    assert result == pytest.approx((0.25, 0.25 - 1.25 * unlike, 0.25 + 0.75 * unlike))
+    assert clustered_bootstrap_difference(quarter, ~same, clusters, rng=rng()) == (0.25,) * 3
+
+
+def test_one_cluster_says_nothing_about_others():
+    first, second = np.array([True, False, True]), np.array([False, False, True])
+    one = np.zeros(3, dtype=int)
+    assert clustered_difference(first, second, one) == pytest.approx((1 / 3, -1, 1))
+    drawn = clustered_bootstrap_difference(first, second, one, rng=rng())
+    assert drawn == pytest.approx((1 / 3,) * 3)
+
+
+def test_no_questions_are_unknown():
+    nothing = np.zeros(0, bool), np.zeros(0, bool), np.zeros(0, int)
+    assert np.isnan(clustered_difference(*nothing)).all()
+    assert np.isnan(clustered_bootstrap_difference(*nothing, rng=rng())).all()
+
+
+def test_what_cannot_be_is_refused():
+    pair = np.array([True, False]), np.array([True, True]), np.array([0, 1])
+    with pytest.raises(ValueError, match=r"between 0 and 1, got 1\.0"):
+        clustered_difference(*pair, confidence=1.0)
+    with pytest.raises(ValueError, match="n_resamples must be at least 1, got 0"):
+        clustered_bootstrap_difference(*pair, rng=rng(), n_resamples=0)
