@@ -55,7 +55,10 @@ def main() -> None:
     for round_number in range(N_ROUNDS + 1):
         source = Source(pcm, SAMPLING_RATE, SPAN)
         for name in GRADIENTS:
-            pair = seconds(lambda n=name: plain(pcm, n)), seconds(lambda n=name: product(source, n))
+            pair = (
+                seconds(lambda n=name: plain(pcm, n)),
+                seconds(lambda n=name, s=source: product(s, n)),
+            )
             if round_number > 0:
                 times[name].append(pair)
     print(f"{'category':18}{'plain s':>9}{'ours s':>9}{'ratio':>7}")

@@ -8,7 +8,7 @@ import jinja2
 TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).parent),
     undefined=jinja2.StrictUndefined,  # a missing value fails the build instead of leaving a gap
-    autoescape=False,  # noqa: S701 (cards are Markdown)
+    autoescape=False,  # cards are Markdown
     trim_blocks=True,
     lstrip_blocks=True,
     keep_trailing_newline=True,

@@ -60,7 +60,9 @@ def examine() -> Report:
         faults = {name: fault for name in part.packages if (fault := fault_of(name))}
         state = "ok" if not faults else ("MISSING" if part.needed else "absent")
         lines.append(f"{state:8}{part.name}: {part.purpose}")
-        lines += [f"        {name} {version_of(name)}" for name in part.packages if name not in faults]
+        lines += [
+            f"        {name} {version_of(name)}" for name in part.packages if name not in faults
+        ]
         lines += [f"        {name}: {fault}" for name, fault in faults.items()]
         if faults:
             lines.append(f"        get it: {part.way}")
@@ -85,7 +87,7 @@ def fault_of(package: str) -> str:
         return "not installed"
     try:
         importlib.import_module(MODULES.get(package, package))
-    except Exception as error:  # noqa: BLE001 (whatever goes wrong on import is the finding)
+    except Exception as error:  # whatever goes wrong on import is the finding
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         return f"installed ({version_of(package)}) but does not load: {reason}"
     return ""

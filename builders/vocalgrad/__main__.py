@@ -1,9 +1,10 @@
 """Make, check and look at VocalGrad.
 
-    python -m builders.vocalgrad build --source vctk:/data/VCTK-Corpus --splits test,train --out vocalgrad
+python -m builders.vocalgrad build --source vctk:/data/VCTK-Corpus --splits test,train --out vocalgrad
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,15 +13,17 @@ import typer
 from builders.vocalgrad.build import (
     BuildError,
     Estimate,
-    build as make,
+    OnError,
     estimate,
     limited,
     plan_build,
 )
+from builders.vocalgrad.build import build as make
 from builders.vocalgrad.dry import TYPICAL_S, unspoken_plan
 from builders.vocalgrad.finish import finish
+from builders.vocalgrad.observe import Verify
 from builders.vocalgrad.progress import Shown
-from builders.vocalgrad.sources.base import Corpus, SourceError
+from builders.vocalgrad.sources.base import Skipped, SourceError
 from builders.vocalgrad.sources.choose import Choice, open_choice
 from builders.vocalgrad.sources.vctk_verify import verify
 from builders.vocalgrad.spans_page import write_spans_page
@@ -72,9 +75,9 @@ def choice(context: typer.Context) -> Choice:
 @app.command()
 def build(
     context: typer.Context,
-    out: Annotated[Path, typer.Option(help="The dataset folder; its name is what you load.")] = Path(
-        "vocalgrad"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="The dataset folder; its name is what you load.")
+    ] = Path("vocalgrad"),
     source: Where = "voices:40",
     splits: Splits = "test",
     selection: Selection = "published",
@@ -95,11 +98,11 @@ def build(
     on_short: Short = Policy.KEEP,
     on_loud_start: LoudStart = Policy.QUIETEST_FLOOR,
     on_error: Annotated[
-        str, typer.Option(help="`stop` at sources that cannot be used, or `skip` and count them.")
-    ] = "stop",
+        OnError, typer.Option(help="Stop at sources that cannot be used, or skip and count them.")
+    ] = OnError.STOP,
     verify: Annotated[
-        str, typer.Option(help="Clips the slope observer is asked about: `sample`, `all`, `none`.")
-    ] = "sample",
+        Verify, typer.Option(help="Which clips the slope observer is asked about.")
+    ] = Verify.SAMPLE,
     num_proc: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     overwrite: Annotated[bool, typer.Option(help="Throw away another build in --out.")] = False,
     dry_run: Annotated[bool, typer.Option(help="Counts and sizes only; makes no sound.")] = False,
@@ -110,8 +113,6 @@ def build(
     --num-proc.
     """
     progress = Shown()
-    _one_of("--on-error", on_error, ("stop", "skip"))
-    _one_of("--verify", verify, ("sample", "all", "none"))
     wanted = choice(context)
     if dry_run and wanted.kind == "voices":
         _say_estimate(estimate(unspoken_plan(wanted, _names(categories), beeps=beeps)), out)
@@ -125,17 +126,15 @@ def build(
         profile=profile,
         policies=_policies(on_nothing_found, on_short, on_loud_start),
         corrections=read_corrections(corrections) if corrections else None,
-        on_error="skip" if on_error == "skip" else "stop",
+        on_error=on_error,
         limit_sources=limit_sources,
         progress=progress,
     )
-    _say_left_out(corpus, [*corpus.skipped, *seen.refused], seen.doubtful)
+    _say_left_out([*corpus.skipped, *seen.refused], seen.doubtful)
     if dry_run:
         _say_estimate(estimate(plan), out)
         return
-    built = make(
-        plan, seen, corpus, out, num_proc=num_proc, overwrite=overwrite, progress=progress
-    )
+    built = make(plan, seen, corpus, out, num_proc=num_proc, overwrite=overwrite, progress=progress)
     typer.echo(finish(built, corpus, verify=verify, num_proc=num_proc, progress=progress))
 
 
@@ -173,7 +172,7 @@ def spans(
             on_source=step,
         )
     write_spans_page(out, sources, seen)
-    _say_left_out(corpus, seen.refused, seen.doubtful)
+    _say_left_out(seen.refused, seen.doubtful)
     typer.echo(f"{len(seen.sources)} spans, {len(seen.doubtful)} to look at first: {out}")
 
 
@@ -229,12 +228,7 @@ def _names(listed: str) -> list[str] | None:
     return [name for name in listed.split(",") if name] or None
 
 
-def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise typer.BadParameter(f"{value!r} is not one of {', '.join(allowed)}", param_hint=option)
-
-
-def _say_left_out(corpus: Corpus, refused: list, doubtful: tuple) -> None:
+def _say_left_out(refused: Sequence[Skipped], doubtful: Sequence[Skipped]) -> None:
     for title, lines in (("left out", refused), ("span in doubt", doubtful)):
         for skipped in lines[:10]:
             typer.echo(f"{title}: {skipped.name}: {skipped.reason}", err=True)

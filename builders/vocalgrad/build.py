@@ -8,8 +8,9 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from builders.vocalgrad.plan import SPLITS, Plan
 from builders.vocalgrad.progress import Progress
@@ -20,8 +21,14 @@ from builders.vocalgrad.workers import WorkerDied, run
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.spans import DEFAULT_POLICIES
 
-OnError = Literal["stop", "skip"]
 FLAC_SHARE = 0.6  # of PCM, on speech with a little noise; for estimates only
+
+
+class OnError(StrEnum):
+    """What to do about a source that cannot be used."""
+
+    STOP = "stop"
+    SKIP = "skip"
 
 
 class BuildError(RuntimeError):
@@ -64,7 +71,7 @@ def plan_build(
     profile: str = "paper",
     policies: Policies = DEFAULT_POLICIES,
     corrections: Mapping[str, Correction] | None = None,
-    on_error: OnError = "stop",
+    on_error: OnError | str = OnError.STOP,
     limit_sources: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Plan, Survey]:
@@ -80,13 +87,16 @@ def plan_build(
         limit_sources: At most so many sources in each split, spread over speakers.
 
     Raises:
-        LookupError: An unknown category.
-        BuildError: Unusable sources with `on_error="stop"`, or no sources left.
+        LookupError: An unknown category, or one without this profile.
+        BuildError: Unusable sources and `on_error` is `stop`, or no sources left.
     """
     progress = progress or Progress()
     chosen = [name for name in GRADIENTS if name in (categories or GRADIENTS)]
     for name in categories or ():
         GRADIENTS[name]
+    for name in chosen:
+        if profile not in (there := GRADIENTS[name].profiles):
+            raise LookupError(f"{name} has no profile {profile!r}; there are {sorted(there)}")
     sources = limited(corpus.sources, limit_sources)
     with progress.bar("Looking at sources", len(sources)) as step:
         seen = survey(
@@ -96,7 +106,7 @@ def plan_build(
             known=corpus.sources,
             on_source=step,
         )
-    if seen.refused and on_error == "stop":
+    if seen.refused and OnError(on_error) is OnError.STOP:
         listed = "\n".join(f"  {skipped.reason}" for skipped in seen.refused)
         raise BuildError(
             f"{len(seen.refused)} of {len(sources)} sources cannot be used:\n{listed}\n"

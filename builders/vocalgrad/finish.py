@@ -18,7 +18,7 @@ def finish(
     built: Built,
     corpus: Corpus,
     *,
-    verify: Verify = "sample",
+    verify: Verify | str = Verify.SAMPLE,
     num_proc: int = 1,
     progress: Progress | None = None,
 ) -> str:
@@ -26,9 +26,7 @@ def finish(
 
     All of it is computed from the plan and the files, so it can be redone at any time.
     """
-    report = observe(
-        built.plan, built.folder, verify=verify, num_proc=num_proc, progress=progress
-    )
+    report = observe(built.plan, built.folder, verify=verify, num_proc=num_proc, progress=progress)
     write_card(built, corpus, report)
     page = write_page(built, corpus, report)
     n_rows = sum(file["rows"] for file in built.files.values())

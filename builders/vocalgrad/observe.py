@@ -7,10 +7,11 @@ import io
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -27,9 +28,16 @@ from otoscope.acoustics.spans import Span
 from otoscope.acoustics.trajectories import TIERS
 from otoscope.statistics.intervals import clustered_interval
 
-Verify = Literal["sample", "all", "none"]
 SAMPLE_PER_TIER = 160
 COLUMNS = ["audio", "source_id", "tier", "direction", "span_start_s", "span_end_s", "no_effect"]
+
+
+class Verify(StrEnum):
+    """Which clips are asked about."""
+
+    SAMPLE = "sample"
+    ALL = "all"
+    NONE = "none"
 
 
 @dataclass(frozen=True)
@@ -111,7 +119,7 @@ def observe(
     plan: Plan,
     folder: Path,
     *,
-    verify: Verify = "sample",
+    verify: Verify | str = Verify.SAMPLE,
     num_proc: int = 1,
     progress: Progress | None = None,
 ) -> Report:
@@ -126,7 +134,7 @@ def observe(
             sources, curves and directions; `all` takes every clip; `none` asks nothing.
         num_proc: Processes.
     """
-    if verify == "none":
+    if Verify(verify) is Verify.NONE:
         return Report("not asked", ())
     split = next(split for split in SPLITS if plan.of_split(split))
     shards = [s for s in plan.shards if s.kind == "gradient" and s.split == split]
@@ -143,7 +151,9 @@ def observe(
     }
     clips = [clip for part in heard for clip in part.clips]
     rows = tuple(
-        _row([c for c in clips if (c.category, c.tier) == (name, tier)], name, tier, constants[name])
+        _row(
+            [c for c in clips if (c.category, c.tier) == (name, tier)], name, tier, constants[name]
+        )
         for name in plan.categories
         for tier in TIERS
     )

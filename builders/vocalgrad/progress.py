@@ -67,18 +67,18 @@ class Shown(Progress):
             yield step
 
     @contextlib.contextmanager
-    def _lines(self, name: str, n: int) -> Iterator[Step]:
+    def _lines(self, name: str, most: int) -> Iterator[Step]:
         began = last = time.monotonic()
         done = 0
 
-        def step(k: int = 1, *, total: bool = False) -> None:
+        def step(n: int = 1, *, total: bool = False) -> None:
             nonlocal done, last
-            done = k if total else done + k
+            done = n if total else done + n
             now = time.monotonic()
             if now - last >= self.every_s and done:
                 last, rate = now, done / (now - began)
-                left = (n - done) / rate
-                self.say(f"{name}: {done} of {n}, {rate:.0f}/s, {left:.0f} s left")
+                left = (most - done) / rate
+                self.say(f"{name}: {done} of {most}, {rate:.0f}/s, {left:.0f} s left")
 
         yield step
-        self.say(f"{name}: {done} of {n} in {time.monotonic() - began:.1f} s")
+        self.say(f"{name}: {done} of {most} in {time.monotonic() - began:.1f} s")

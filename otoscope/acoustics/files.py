@@ -27,8 +27,9 @@ class MadeFile(NamedTuple):
     def describe(self) -> str:
         """A few lines for a person."""
         gradient, t = GRADIENTS[self.category], self.rendering.trajectory
+        tier, curve, direction = self.cell
         lines = [
-            f"{self.path}: {self.category} {self.cell.direction} ({self.cell.tier}, {self.cell.curve})",
+            f"{self.path}: {self.category} {direction} ({tier}, {curve})",
             f"{gradient.parameter}: {t.start:g} to {t.end:g} over {self.span_s[0]:.2f} to "
             f"{self.span_s[1]:.2f} s of the source ({self.span_origin})",
         ]

@@ -18,4 +18,4 @@ MODELS: Registry[str] = Registry(
         "openai": "otoscope.models.openai_server:open_openai",
     },
 )
-"""Kind to `module:function`; the function takes `(name, revision, **options)` and returns a model."""
+"""Kind to `module:function`; a function takes `(name, revision, **options)`, returns a model."""

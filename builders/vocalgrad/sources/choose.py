@@ -98,7 +98,10 @@ def _open_voices(choice: Choice, splits: tuple[str, ...], progress: Progress) ->
     n = _n_voiced(choice)
     with progress.bar("Speaking", n * len({*splits} - {"validation"})) as step:
         return load("voices")(
-            cache_folder(), n_sources=n, splits=splits, progress=lambda done, total: step(done, total=True)
+            cache_folder(),
+            n_sources=n,
+            splits=splits,
+            progress=lambda done, total: step(done, total=True),
         )
 
 
