@@ -37,7 +37,7 @@ def imported(path):
     return {".".join(p[:n]) for p in parts for n in range(1, len(p) + 1)}
 
 
-@pytest.mark.parametrize("layer", FORBIDDEN)
+@pytest.mark.parametrize("layer", sorted(FORBIDDEN))
 def test_layer_does_not_look_outwards(layer):
     guilty = {
         str(path.relative_to(ROOT)): sorted(bad)
