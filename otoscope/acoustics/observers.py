@@ -57,31 +57,6 @@ class SlopeObserver:
 
     constants: Mapping[str, float]
 
-    @classmethod
-    def fit(
-        cls,
-        sources: Iterable[tuple[Samples, int, Span]],
-        categories: Iterable[str] = tuple(CUES),
-    ) -> "SlopeObserver":
-        """Takes each constant from the median of unmodified sources.
-
-        A category that no source lets one measure gets NaN, and clips of it no answer.
-
-        Args:
-            sources: `(samples, sampling_rate, span)` of each.
-            categories: Keys of `CUES`.
-        """
-        names = list(categories)
-        slopes = np.array([[cue_slope(*source, name) for name in names] for source in sources])
-        return cls(
-            {
-                name: float(np.median(column[np.isfinite(column)]))
-                if np.isfinite(column).any()
-                else float("nan")
-                for name, column in zip(names, slopes.reshape(-1, len(names)).T, strict=True)
-            }
-        )
-
     def answer(
         self, samples: Samples, sampling_rate: int, span: Span, category: str
     ) -> str | None:
@@ -96,6 +71,29 @@ class SlopeObserver:
         if np.isnan(excess):
             return None
         return "increase" if excess > 0 else "decrease"
+
+
+def fit_slope_observer(
+    sources: Iterable[tuple[np.ndarray, int, Span]], categories: Iterable[str] = tuple(CUES)
+) -> SlopeObserver:
+    """A slope observer whose constants are the median slopes of unmodified sources.
+
+    A category that no source lets one measure gets NaN, and clips of it no answer.
+
+    Args:
+        sources: `(samples, sampling_rate, span)` of each, as in `cue_slope`.
+        categories: Keys of `CUES`.
+
+    Raises:
+        LookupError, ValueError: As `cue_slope`.
+    """
+    names = list(categories)
+    slopes = np.array([[cue_slope(*source, name) for name in names] for source in sources])
+    constants = {}
+    for name, column in zip(names, slopes.reshape(-1, len(names)).T, strict=True):
+        known = column[np.isfinite(column)]
+        constants[name] = float(np.median(known)) if known.size else float("nan")
+    return SlopeObserver(constants)
 
 
 def difference(clip: Track, source: Track) -> Track:

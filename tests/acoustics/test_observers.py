@@ -15,6 +15,7 @@ from otoscope.acoustics.observers import (
     cue_slope,
     difference,
     direction_with_source,
+    fit_slope_observer,
     slope,
 )
 from otoscope.acoustics.rendering import CELLS, Cell, Source
@@ -51,7 +52,7 @@ def test_less_than_two_windows_have_no_slope(values):
 
 
 def test_constant_is_the_median_of_the_sources():
-    observer = SlopeObserver.fit([ramped(-4), ramped(1), ramped(30)], ["volume"])
+    observer = fit_slope_observer([ramped(-4), ramped(1), ramped(30)], ["volume"])
     assert observer.constants == {"volume": pytest.approx(1, abs=0.5)}
 
 
@@ -64,15 +65,15 @@ def test_answers_compare_with_the_constant_and_not_with_zero():
 def test_no_answer_where_nothing_can_be_measured():
     silence = np.zeros(RATE), RATE, Span(0, RATE)
     assert SlopeObserver({"voice_pitch": 0.0}).answer(*silence, "voice_pitch") is None
-    constants = SlopeObserver.fit([silence], ["volume"]).constants
+    constants = fit_slope_observer([silence], ["volume"]).constants
     assert np.isnan(constants["volume"])
     assert SlopeObserver(constants).answer(*ramped(9), "volume") is None
 
 
 def test_unmeasurable_sources_do_not_move_the_constant():
     silence = np.zeros(RATE), RATE, Span(0, RATE)
-    with_silence = SlopeObserver.fit([silence, ramped(3), silence], ["volume"])
-    assert with_silence == SlopeObserver.fit([ramped(3)], ["volume"])
+    with_silence = fit_slope_observer([silence, ramped(3), silence], ["volume"])
+    assert with_silence == fit_slope_observer([ramped(3)], ["volume"])
 
 
 def test_an_unknown_category_is_named():
@@ -186,7 +187,7 @@ def test_without_the_source_three_in_four_are_told_at_the_high_tier(category):
     right = []
     for i, (name, pcm, rate, span) in enumerate(clips):
         others = [clip[1:] for clip in clips[:i] + clips[i + 1 :]][::5]
-        observer = SlopeObserver.fit(others, [category])
+        observer = fit_slope_observer(others, [category])
         source = Source(pcm, rate, span)
         for cell in HIGH:
             made = source.render(category, cell, clip_id=cell.clip_id(name, name))

@@ -18,7 +18,7 @@ from otoscope.acoustics.spans import Span
 ENVELOPE_S, ENVELOPE_HOP_S = 0.01, 0.005
 TREMOR_HZ = (10.0, 25.0)  # above syllables, up to the fastest tremor of the benchmark
 TREMOR_S = 0.25
-FAINT_DB = 20.0  # a mean this far below the peak of the (root) envelope no longer scales
+FAINT_DB = 30.0  # a mean this far below the peak of the (root) envelope no longer scales
 STILL = 1e-9  # -90 dB
 
 BAND_S, BAND_HOP_S = 0.02, 0.01

@@ -109,8 +109,9 @@ def tempo(samples: Samples, sampling_rate: int, span: Span) -> Track:
     The clock is the sound itself: the path its spectral shape travels (30 bands, in dB less their
     mean, smoothed over 50 ms). The path is cut into eight equal parts, and a part that takes
     twice as long has half the speed. Stretching time moves no boundary in the content, so `place`
-    is a fraction of the path, not of the time. NaN when the span is silent, its spectrum stands
-    still, or it is shorter than about 0.2 s.
+    is a fraction of the path, not of the time. A change of level leaks in a little, because what
+    lies 50 dB below the loudest band no longer counts as moving. NaN when the span is silent, its
+    spectrum stands still, or it is shorter than about 0.2 s.
     """
     place = (np.arange(N_PARTS) + 0.5) / N_PARTS
     unmeasured = Track(place, np.full(N_PARTS, np.nan))
