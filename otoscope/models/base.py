@@ -24,12 +24,14 @@ class Sound:
         samples: Mono, float32 in [-1, 1), `(n_samples,)`.
         sampling_rate: In Hz.
         sha256: Of the row's audio bytes: what answers are cached by.
+        span_s: Start and end of speech in seconds, or None where the row does not say.
     """
 
     id: str
     samples: Float[np.ndarray, " n_samples"]
     sampling_rate: int
     sha256: str
+    span_s: tuple[float, float] | None = None
 
     @property
     def duration_s(self) -> float:

@@ -1,0 +1,142 @@
+"""What an answer costs: a dated table of list prices, and arithmetic on what a server counted.
+
+A price holds for one host: a model of the same name on a server of your own costs nothing that we
+know of. What is not in the table has no price, never 0.
+"""
+
+import csv
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from otoscope.models.base import ModelError
+
+CHARACTERS_PER_TOKEN = 4
+"""Of English text, as both vendors document it; only for estimates."""
+
+PER = 1_000_000
+
+
+@dataclass(frozen=True)
+class Price:
+    """List prices of one model, each for a million tokens.
+
+    Attributes:
+        model: Its name in requests.
+        host: Where this price holds; empty for anywhere.
+        as_of: The day it was read, ISO.
+        currency: ISO code.
+        text_in, text_out, audio_in: None where the vendor gives none.
+        audio_tokens_per_s: As documented by the vendor, or None.
+        replaced_by: What to use now that this model is gone, or empty.
+    """
+
+    model: str
+    host: str
+    as_of: str
+    currency: str
+    text_in: float | None
+    text_out: float | None
+    audio_in: float | None
+    audio_tokens_per_s: float | None
+    replaced_by: str
+
+    def cost(self, usage: Mapping[str, Any], audio_s: float) -> float | None:
+        """What a server's `usage` costs, or None where that cannot be told.
+
+        Audio tokens are priced apart. Where the server does not count them apart, they are taken
+        from the documented rate, if there is one. Cached tokens are priced as fresh ones.
+
+        Args:
+            usage: Of a chat completion: `prompt_tokens`, `completion_tokens`, details.
+            audio_s: Seconds of audio that were sent.
+        """
+        n_in, n_out = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        if not isinstance(n_in, int) or not isinstance(n_out, int) or self.text_in is None:
+            return None
+        if self.text_out is None:
+            return None
+        n_audio = (usage.get("prompt_tokens_details") or {}).get("audio_tokens")
+        if not isinstance(n_audio, int) or (n_audio == 0 and audio_s > 0):
+            n_audio = self._audio_tokens(audio_s)
+        if n_audio is None or (n_audio and self.audio_in is None):
+            return None
+        n_audio = min(n_audio, n_in)
+        paid = (n_in - n_audio) * self.text_in + n_audio * (self.audio_in or 0)
+        return (paid + n_out * self.text_out) / PER
+
+    def estimate(
+        self, *, n_questions: int, audio_s: float, n_characters: int, n_tokens_out: int
+    ) -> float | None:
+        """An upper bound for questions not asked yet, or None where audio tokens are anybody's guess.
+
+        Args:
+            n_questions: How many.
+            audio_s: Seconds of audio in all of them.
+            n_characters: Of text in all of them.
+            n_tokens_out: The most that one answer may have.
+        """
+        n_audio = self._audio_tokens(audio_s)
+        if n_audio is None or self.text_in is None or self.text_out is None:
+            return None
+        if n_audio and self.audio_in is None:
+            return None
+        text_in = n_characters / CHARACTERS_PER_TOKEN * self.text_in
+        text_out = n_questions * n_tokens_out * self.text_out
+        return (text_in + n_audio * (self.audio_in or 0) + text_out) / PER
+
+    def _audio_tokens(self, audio_s: float) -> int | None:
+        if audio_s == 0:
+            return 0
+        return None if self.audio_tokens_per_s is None else round(audio_s * self.audio_tokens_per_s)
+
+
+def read_prices(path: Path | None = None) -> list[Price]:
+    """A table of prices: ours, or a CSV with the same columns (`model` at least).
+
+    Raises:
+        ModelError: The file cannot be read, or a price is no number.
+    """
+    where = path or files("otoscope.models") / "data" / "prices.csv"
+    try:
+        rows = list(csv.DictReader(where.read_text(encoding="utf-8").splitlines()))
+        return [_price(row) for row in rows]
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelError(f"prices in {where}: {error!r}; it needs the columns of ours") from error
+
+
+def price_of(model: str, host: str, prices: list[Price]) -> Price | None:
+    """The latest price of a model at a host; a dated snapshot costs what its model does.
+
+    >>> price_of("gpt-audio-2025-08-28", "api.openai.com", read_prices()).model
+    'gpt-audio'
+    >>> price_of("gpt-audio", "localhost", read_prices()) is None
+    True
+    """
+    undated = re.sub(r"-\d{4}-\d{2}-\d{2}$", "", model)
+    for name in (model, undated):
+        known = [p for p in prices if p.model == name and p.host in ("", host)]
+        if known:
+            return max(known, key=lambda price: price.as_of)
+    return None
+
+
+def _price(row: Mapping[str, str | None]) -> Price:
+    def number(column: str) -> float | None:
+        value = row.get(column)
+        return float(value) if value else None
+
+    return Price(
+        model=row["model"] or "",
+        host=row.get("host") or "",
+        as_of=row.get("as_of") or "",
+        currency=row.get("currency") or "USD",
+        text_in=number("text_in"),
+        text_out=number("text_out"),
+        audio_in=number("audio_in"),
+        audio_tokens_per_s=number("audio_tokens_per_s"),
+        replaced_by=row.get("replaced_by") or "",
+    )
