@@ -22,13 +22,13 @@ from builders.vocalgrad.build import build as make
 from builders.vocalgrad.dry import TYPICAL_S, unspoken_plan
 from builders.vocalgrad.finish import finish
 from builders.vocalgrad.observe import Verify
-from builders.vocalgrad.progress import Shown
 from builders.vocalgrad.sources.base import Skipped, SourceError
 from builders.vocalgrad.sources.choose import Choice, open_choice
 from builders.vocalgrad.sources.vctk_verify import verify
 from builders.vocalgrad.spans_page import write_spans_page
 from builders.vocalgrad.survey import read_corrections, survey
 from otoscope.acoustics.spans import Policy, Problem
+from otoscope.progress import Shown
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
 sources_app = typer.Typer(help="Which clips a corpus gives.", no_args_is_help=True)

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from builders.vocalgrad.plan import SPLITS, Plan
-from builders.vocalgrad.progress import Progress
 from builders.vocalgrad.shards import STATE, finished, making_folder, write_json
 from builders.vocalgrad.sources.base import Corpus, Skipped, Source
 from builders.vocalgrad.survey import Correction, Policies, Survey, survey
 from builders.vocalgrad.workers import WorkerDied, run
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.spans import DEFAULT_POLICIES
+from otoscope.progress import Progress
 
 FLAC_SHARE = 0.6  # of PCM, on speech with a little noise; for estimates only
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from builders.vocalgrad.build import limited
 from builders.vocalgrad.plan import Plan, Surveyed
-from builders.vocalgrad.progress import Progress
 from builders.vocalgrad.sources.choose import Choice, open_choice, spoken_sources
 from builders.vocalgrad.survey import survey
 from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.progress import Progress
 
 TYPICAL_S = 4.7  # length of a spoken clip with its rests
 

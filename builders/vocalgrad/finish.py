@@ -9,9 +9,9 @@ from builders.vocalgrad.build import Built
 from builders.vocalgrad.describe import write_card
 from builders.vocalgrad.observe import Report, Verify, observe
 from builders.vocalgrad.page import write_page
-from builders.vocalgrad.progress import Progress
 from builders.vocalgrad.sources.base import Corpus
 from otoscope.acoustics.gradients import attribute_of
+from otoscope.progress import Progress
 
 
 def finish(

@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 import soundfile
 
 from builders.vocalgrad.plan import SPLITS, Plan, Shard
-from builders.vocalgrad.progress import Progress
 from builders.vocalgrad.shards import decode
 from otoscope.acoustics.gradients import attribute_of
 from otoscope.acoustics.measures import CUES, Track
@@ -26,6 +25,7 @@ from otoscope.acoustics.observers import direction_with_source, slope
 from otoscope.acoustics.rendering import CELLS
 from otoscope.acoustics.spans import Span
 from otoscope.acoustics.trajectories import TIERS
+from otoscope.progress import Progress
 from otoscope.statistics.intervals import clustered_interval
 
 SAMPLE_PER_TIER = 160

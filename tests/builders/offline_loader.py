@@ -9,6 +9,8 @@ import json
 import socket
 import sys
 
+DECODE_EVERY = 25
+
 
 def refuse(*args, **kwargs):
     raise AssertionError(f"somebody wanted the network: {args}")
@@ -29,13 +31,18 @@ from datasets import (  # noqa: E402
 
 
 def seen(dataset):
-    """Id, transcript, label, length, rate and hash of every row."""
+    """Id, transcript, label, length, rate and hash of every row; some are decoded too."""
     rows = []
-    for row in dataset.cast_column("audio", Audio(decode=False)):
+    for i, row in enumerate(dataset.cast_column("audio", Audio(decode=False))):
         data = row["audio"]["bytes"]
-        samples, rate = soundfile.read(io.BytesIO(data), dtype="float32")
+        info = soundfile.info(io.BytesIO(data))
+        if i % DECODE_EVERY == 0:
+            samples, _ = soundfile.read(io.BytesIO(data), dtype="float32")
+            assert len(samples) == info.frames
         digest = hashlib.sha256(data).hexdigest()
-        rows.append([row["id"], row["transcript"], row["label"], len(samples), rate, digest])
+        rows.append(
+            [row["id"], row["transcript"], row["label"], info.frames, info.samplerate, digest]
+        )
     return rows
 
 

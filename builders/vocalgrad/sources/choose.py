@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from builders.vocalgrad.progress import Progress
 from builders.vocalgrad.sources import SOURCES, load
 from builders.vocalgrad.sources.base import Corpus, Source, SourceError
+from otoscope.progress import Progress
 
 DEFAULT_N_VOICED = 40
 
