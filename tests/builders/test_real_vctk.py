@@ -1,0 +1,71 @@
+"""Builds from real clips of VCTK in both of its layouts, loaded with no network."""
+
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from builders.vocalgrad.build import build, estimate, plan_build
+from builders.vocalgrad.describe import write_card
+from builders.vocalgrad.shards import write_shard
+from builders.vocalgrad.sources.vctk import open_vctk
+from tests.builders.test_load_dataset import load_in_parent_of, on_disk
+from tests.builders.test_rows import COLUMNS
+from tests.builders.tiny_corpus import OBSERVER, contents
+
+REAL = Path(__file__).parents[2].parent / "shared" / "data" / "real" / "vctk"
+LAYOUTS = ("VCTK-Corpus-0.80", "VCTK-Corpus-0.92-layout")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not REAL.is_dir(), reason=f"the recordings are not at {REAL}"),
+]
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def built(request, tmp_path_factory):
+    corpus = open_vctk(REAL / request.param, selection="all", splits=("test",))
+    categories = None if request.param == LAYOUTS[0] else ["speaking_speed", "voice_pitch", "echo"]
+    plan, seen = plan_build(corpus, categories=categories, on_error="skip")
+    out = tmp_path_factory.mktemp("hub") / "vocalgrad"
+    made = build(plan, seen, corpus, out, num_proc=2)
+    write_card(made, corpus, OBSERVER)
+    return made
+
+
+def test_all_of_it_is_there(built):
+    plan = built.plan
+    n = len(plan.sources)
+    assert n >= 8
+    assert estimate(plan).rows == {"all/test": n * 24 * len(plan.categories), "source/test": n}
+    counted = Counter()
+    for path, record in built.files.items():
+        metadata = pq.read_metadata(built.folder / path)
+        assert metadata.num_rows == record["rows"]
+        assert (built.folder / path).stat().st_size < 100_000_000
+        for i in range(metadata.num_row_groups):
+            assert metadata.row_group(i).total_byte_size < 100_000_000
+        counted[record["config"]] += metadata.num_rows
+    assert counted == dict.fromkeys(plan.categories, n * 24) | {"source": n}
+
+
+def test_every_config_loads_by_name(built, tmp_path):
+    loaded = load_in_parent_of(built.folder, tmp_path / "hf")
+    for name, found in loaded["configs"].items():
+        config, split = name.split("/")
+        wanted = on_disk(
+            built.folder, built.plan.categories if config == "all" else (config,), split
+        )
+        assert found["rows"] == found["streamed"] == wanted, name
+        assert found["columns"] == COLUMNS
+    assert len(loaded["configs"]) == len(built.plan.categories) + 2
+
+
+def test_the_bytes_do_not_depend_on_the_workers(built, tmp_path):
+    """A part of it again, in this process."""
+    part = built.plan.shards[0]
+    write_shard(built.plan, 0, tmp_path)
+    assert contents(tmp_path) == {
+        path: (built.folder / path).read_bytes() for path in part.files.values()
+    }
