@@ -142,3 +142,16 @@ def encode_flac(pcm: Int16[np.ndarray, "n_channels n_samples"], sampling_rate: i
     buffer = io.BytesIO()
     soundfile.write(buffer, pcm.T, sampling_rate, format="FLAC", subtype="PCM_16")
     return buffer.getvalue()
+
+
+def duration_s(source: bytes, *, name: str = "audio bytes") -> float:
+    """Length of an encoded clip in seconds, from its header.
+
+    Raises:
+        AudioError: Not readable as audio.
+    """
+    try:
+        info = soundfile.info(io.BytesIO(source))
+    except (soundfile.LibsndfileError, ValueError) as error:
+        raise AudioError(f"{name}: not readable as audio ({error})") from error
+    return float(info.frames / info.samplerate)

@@ -1,0 +1,286 @@
+"""The perception audit: can the model hear one acoustic factor rise or fall?
+
+    run("./vocalgrad", "constant:increase", out="runs/constant")
+
+A run is planned before anything is asked, so that its denominators are fixed; answers are appended
+as they come; whatever is missing is asked when the same call is made again.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import datasets
+
+from otoscope.audits.asking import AnswerCache, Tally, ask
+from otoscope.audits.items import SOURCE, DatasetError, Items, configs_in, open_items
+from otoscope.audits.runs import PLAN_SCHEMA, write_plan
+from otoscope.models.base import Asked, Sound, description_of
+from otoscope.models.guards import hearing_check, with_silence
+from otoscope.prompts import PROMPTS
+from otoscope.prompts.few_shot import Pool
+from otoscope.prompts.labels import label_of
+from otoscope.prompts.parts import Clip, Question, Text
+from otoscope.prompts.questions import applies, question, split_name
+from otoscope.version import __version__
+
+OWN = "own"
+"""The prompt that asks each row's own `prompt` column, word for word."""
+
+POOL_SPLITS = "train+validation"
+
+
+class Perception:
+    """What will be asked: questions in order, and the sound they need.
+
+    Attributes:
+        questions: By id, in plan order.
+        items: The dataset's rows, few-shot examples included.
+        partial: Why the plan is only a part of the dataset, or nothing.
+    """
+
+    def __init__(self, items: Items, questions: Sequence[Question], partial: str = "") -> None:
+        self.items = items
+        self.questions = {q.question_id: q for q in questions}
+        self.partial = partial
+
+    def fill(self, question_id: str) -> Asked:
+        """A question with its sound."""
+        asked = self.questions[question_id]
+        parts = [self.items.sound(p.id) if isinstance(p, Clip) else p for p in asked.parts]
+        return Asked(asked, tuple(parts))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The plan's rows."""
+        by_id = {row["id"]: row for row in self.items.rows}
+        return [self._row(q, by_id[q.id]) for q in self.questions.values()]
+
+    def _row(self, asked: Question, row: Mapping[str, Any]) -> dict[str, Any]:
+        facts = [self.items.facts(row_id) for row_id in asked.clips]
+        known = {name: row.get(name) for name in PLAN_SCHEMA.names}
+        return known | {
+            "question_id": asked.question_id,
+            "attribute": asked.attribute,
+            "label": asked.label,
+            "labels": list(asked.labels),
+            "parser": asked.parser,
+            "prompt_name": asked.prompt_name,
+            "prompt": asked.prompt,
+            "audio_ids": list(asked.clips),
+            "audio_sha256": [sha256 for sha256, _ in facts],
+            "audio_s": sum(length for _, length in facts),
+        }
+
+
+def plan(
+    dataset: str | Path | datasets.Dataset,
+    *,
+    configs: Sequence[str] = (),
+    prompts: Sequence[str] = (),
+    split: str = "test",
+    revision: str | None = None,
+    cross_attribute: bool = False,
+    limit_sources: int | None = None,
+) -> Perception:
+    """Decides every question.
+
+    Args:
+        dataset: A folder, a Hub repository or a dataset in memory.
+        configs: Which configs; the default when empty.
+        prompts: Names in `PROMPTS`, with `@attribute` or not, or `own`; `main` when the rows have
+            an attribute or category to ask about.
+        split: Which split.
+        revision: For a Hub repository.
+        cross_attribute: Ask each prompt about every category's attribute, not only the row's own.
+        limit_sources: Take so many sources, spread over speakers, chosen by hash.
+
+    Raises:
+        DatasetError, LookupError, ValueError: What is missing or unknown is named.
+    """
+    names = list(prompts) or ["main"]
+    for name in names:
+        if name != OWN:
+            PROMPTS[split_name(name)[0]]
+    items = open_items(dataset, configs, split=split, revision=revision)
+    about = [PROMPTS[split_name(name)[0]] for name in names if name != OWN]
+    loaded = {row["config"] for row in items.rows}
+    if any(p.rows != "clips" for p in about) and SOURCE not in loaded:
+        if SOURCE not in configs_in(dataset, revision):
+            raise DatasetError("these prompts need unchanged clips: a config `source`")
+        items.extend(open_items(dataset, [SOURCE], split=split, revision=revision))
+    pool = None
+    if any(p.few_shot for p in about):
+        pooled = open_items(dataset, configs, split=POOL_SPLITS, revision=revision)
+        pool = Pool(pooled.rows, label_names=items.label_names)
+        rows = list(items.rows)
+        items.extend(pooled)
+    else:
+        rows = items.rows
+    rows, partial = _limited(rows, limit_sources)
+    questions = list(_questions(rows, names, items.label_names, cross_attribute, pool))
+    if not questions:
+        raise DatasetError(f"no row fits the prompt(s) {names}")
+    return Perception(items, questions, partial)
+
+
+def _questions(
+    rows: Sequence[Mapping[str, Any]],
+    names: Sequence[str],
+    label_names: Sequence[str],
+    cross: bool,
+    pool: Pool | None,
+) -> Iterable[Question]:
+    attributes = list(dict.fromkeys(r["attribute"] for r in rows if r["category"] != SOURCE))
+    for name, row in product(names, rows):
+        if name == OWN:
+            if row["category"] != SOURCE:
+                yield _own(row, label_names)
+            continue
+        base, named = split_name(name)
+        if not applies(PROMPTS[base], row):
+            continue
+        everywhere = named is None and (row["category"] == SOURCE or cross)
+        for attribute in attributes if everywhere else [None]:
+            yield question(row, name, attribute=attribute, pool=pool, label_names=label_names)
+
+
+def _own(row: Mapping[str, Any], label_names: Sequence[str]) -> Question:
+    if not row.get("prompt"):
+        raise DatasetError(f"row {row['id']!r} has no `prompt` to ask")
+    parts = (Text(row["prompt"]), Clip(row["id"]))
+    return Question(
+        f"{row['id']}|{OWN}", row["id"], OWN, row["category"], row.get("attribute") or "", parts,
+        tuple(label_names), label_of(row, label_names), "paper",
+    )  # fmt: skip
+
+
+def _limited(
+    rows: Sequence[Mapping[str, Any]], most: int | None
+) -> tuple[Sequence[Mapping[str, Any]], str]:
+    if most is None:
+        return rows, ""
+    speakers: dict[str, str] = {}
+    for row in rows:
+        speakers.setdefault(row.get("source_id") or row["id"], row.get("speaker_id") or "")
+    turns: dict[str, int] = {}
+    ranked = []
+    for source in sorted(speakers, key=lambda s: hashlib.sha256(s.encode()).digest()):
+        turn = turns.get(speakers[source], 0)
+        turns[speakers[source]] = turn + 1
+        ranked.append((turn, len(ranked), source))
+    kept = {source for _, _, source in sorted(ranked)[:most]}
+    if len(kept) == len(speakers):
+        return rows, ""
+    chosen = [row for row in rows if (row.get("source_id") or row["id"]) in kept]
+    return chosen, f"{len(kept)} of {len(speakers)} sources"
+
+
+def run(
+    dataset: str | Path | datasets.Dataset,
+    model: Any,
+    *,
+    out: str | Path,
+    planned: Perception | None = None,
+    spec: str = "",
+    rank: int | None = None,
+    world: int | None = None,
+    retry_statuses: Iterable[str] = (),
+    retry_unparsed: bool = False,
+    max_cost: float | None = None,
+    cache: AnswerCache | None = None,
+    check_hearing: bool = True,
+    on_answer: Callable[[Tally], None] = lambda tally: None,
+    **planning: Any,
+) -> Tally:
+    """Asks a model about a dataset; asks only what is missing when called again.
+
+    Args:
+        dataset: See `plan`.
+        model: An object with `answer`, see `otoscope.models.base.Model`.
+        out: The run folder.
+        planned: A plan made before; otherwise made here from `planning`.
+        spec: How the model was named, for run.json.
+        rank, world: Which share `plan[rank::world]` to ask; from RANK and WORLD_SIZE when absent.
+        retry_statuses, retry_unparsed, max_cost, cache, on_answer: See `asking.ask`.
+        check_hearing: Refuse a model whose input does not change with the sound.
+        planning: Arguments of `plan`.
+
+    Raises:
+        ModelError: The model is not being given the sound.
+        RunError: The folder holds another run.
+    """
+    planned = planned or plan(dataset, **planning)
+    if rank is None:
+        rank = int(os.environ.get("RANK", "0"))
+    if world is None:
+        world = int(os.environ.get("WORLD_SIZE", "1"))
+    ids = list(planned.questions)
+    _fit(model, dataset, planned, planning)
+    about = {
+        "audit": "perception",
+        "dataset": dataset if isinstance(dataset, str) else Path(str(dataset)).name,
+        "model": spec,
+        "model_description": description_of(model),
+        "prompts": sorted({q.prompt_name for q in planned.questions.values()}),
+        "partial": planned.partial,
+        "n_questions": len(ids),
+        "retry_unparsed": retry_unparsed,
+        "otoscope_version": __version__,
+        "hearing": hearing(model, planned) if check_hearing else "not checked",
+    }
+    write_plan(Path(out), planned.rows(), about)
+    return ask(
+        Path(out),
+        model,
+        ids[rank::world],
+        planned.fill,
+        rank=rank,
+        retry_statuses=frozenset(retry_statuses),
+        retry_unparsed=retry_unparsed,
+        max_cost=max_cost,
+        cache=cache,
+        on_answer=on_answer,
+    )
+
+
+def _fit(
+    model: Any, dataset: str | Path | datasets.Dataset, planned: Perception, planning: Mapping[str, Any]
+) -> None:
+    """Gives a model that asks for it the unchanged clips, where the dataset has them."""
+    if not hasattr(model, "fit"):
+        return
+    revision = planning.get("revision")
+    if SOURCE in configs_in(dataset, revision):
+        split = planning.get("split", "test")
+        sources = open_items(dataset, [SOURCE], split=split, revision=revision)
+        model.fit(sources.sound(row["id"]) for row in sources.rows)
+
+
+def hearing(model: Any, planned: Perception) -> str:
+    """Whether the model's input changes with the sound: a clip, silence and another clip.
+
+    Raises:
+        ModelError: It does not.
+    """
+    ids = list(planned.questions)
+    first = planned.fill(ids[0])
+    other_sound = _other_sound(planned, first.sounds[-1])
+    report = hearing_check(model, first, with_silence(first), _with_last(first, other_sound))
+    return report.message
+
+
+def _other_sound(planned: Perception, sound: Sound) -> Sound:
+    for row in planned.items.rows:
+        other = planned.items.sound(row["id"])
+        if other.sha256 != sound.sha256:
+            return other
+    return replace(sound, samples=sound.samples[::-1].copy(), sha256="reversed")
+
+
+def _with_last(asked: Asked, sound: Sound) -> Asked:
+    last = max(i for i, part in enumerate(asked.parts) if isinstance(part, Sound))
+    return replace(asked, parts=(*asked.parts[:last], sound, *asked.parts[last + 1 :]))
