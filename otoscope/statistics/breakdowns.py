@@ -1,17 +1,19 @@
 """Scores of all items and of groups of them, as plain numbers ready for JSON."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+
+from otoscope.statistics.labels import Column
 
 Scores = dict[str, Any]
 
 
 def break_down(
     n_items: int,
-    by: Mapping[str, Sequence[Any]] | None,
+    by: Mapping[str, Column] | None,
     score: Callable[[np.ndarray, np.random.Generator], Scores],
     *,
     seed: int,
@@ -42,7 +44,7 @@ def break_down(
     return result
 
 
-def _groups(values: Sequence[Any]) -> Iterable[tuple[str, np.ndarray]]:
+def _groups(values: Column) -> Iterable[tuple[str, np.ndarray]]:
     texts = [str(value) for value in values]
     names, member = np.unique(np.array(texts, dtype=object), return_inverse=True)
     return [(str(name), np.flatnonzero(member == i)) for i, name in enumerate(names)]

@@ -1,26 +1,25 @@
 """Does it rise or fall? Scores of answers with two labels, `decrease` and `increase`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from otoscope.statistics.breakdowns import Scores, break_down, plain
 from otoscope.statistics.chance import chance_p_value
 from otoscope.statistics.intervals import clustered_interval, wilson
-from otoscope.statistics.labels import Coded, code, confusion, ratio
+from otoscope.statistics.labels import Coded, Column, code, confusion, ratio
 from otoscope.statistics.simulation import SEED, binomial_simulation
 
 DIRECTIONS = ("decrease", "increase")
 
 
 def score_directions(
-    references: Sequence[str | int | None],
+    references: Column,
     answers: Sequence[str | None],
-    exact: Sequence[bool],
+    exact: Column,
     *,
-    clusters: Sequence[Any] | None = None,
-    by: Mapping[str, Sequence[Any]] | None = None,
+    clusters: Column | None = None,
+    by: Mapping[str, Column] | None = None,
     seed: int = SEED,
 ) -> Scores:
     """Accuracy and what lies behind it, over every item that was asked.
@@ -118,7 +117,7 @@ def _intervals(coded: Coded, rng: np.random.Generator) -> Scores:
     }
 
 
-def _of_length(what: str, values: Sequence[Any], n: int) -> np.ndarray:
+def _of_length(what: str, values: Column, n: int) -> np.ndarray:
     if len(values) != n:
         raise ValueError(f"{len(values)} {what} for {n} answers")
     return np.asarray(values)

@@ -1,13 +1,16 @@
 """Gold labels and answers, counted against one another."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int
 
+Column = Sequence[Any] | np.ndarray
+"""One value for each item."""
 
-def label_names(references: Sequence[str | int | None], labels: Sequence[str]) -> list[str]:
+
+def label_names(references: Column, labels: Sequence[str]) -> list[str]:
     """Names of gold labels that may be given as names or as positions in `labels`.
 
     >>> label_names(["increase", 0, "1"], ["decrease", "increase"])
@@ -48,7 +51,7 @@ class Coded(NamedTuple):
 
 
 def code(
-    references: Sequence[str | int | None],
+    references: Column,
     answers: Sequence[str | None],
     labels: Sequence[str],
 ) -> Coded:

@@ -5,14 +5,14 @@ classes says little: what a constant answer and uniform guessing get depends on 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from otoscope.statistics.breakdowns import Scores, break_down, plain
 from otoscope.statistics.intervals import UNKNOWN, Interval
-from otoscope.statistics.labels import Coded, code, confusion, ratio
+from otoscope.statistics.labels import Coded, Column, code, confusion, ratio
 from otoscope.statistics.simulation import SEED
 
 N_RESAMPLES = 2000
@@ -125,12 +125,12 @@ def macro_f1_interval(
 
 
 def score_macro_f1(
-    references: Sequence[str | int | None],
+    references: Column,
     answers: Sequence[str | None],
     labels: Sequence[str],
     *,
-    clusters: Sequence[Any] | None = None,
-    by: Mapping[str, Sequence[Any]] | None = None,
+    clusters: Column | None = None,
+    by: Mapping[str, Column] | None = None,
     seed: int = SEED,
 ) -> Scores:
     """Macro F1 over every item that was asked, and what guessing would get.

@@ -2,21 +2,20 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from otoscope.statistics.breakdowns import Scores, break_down, plain
 from otoscope.statistics.intervals import wilson
-from otoscope.statistics.labels import ratio
+from otoscope.statistics.labels import Column, ratio
 
 
 def score_parsing(
     answers: Sequence[str | None],
     rules: Sequence[str],
-    exact: Sequence[bool],
+    exact: Column,
     *,
-    by: Mapping[str, Sequence[Any]] | None = None,
+    by: Mapping[str, Column] | None = None,
 ) -> Scores:
     """Shares of answers that were parsed and that were exact, and what they said.
 
