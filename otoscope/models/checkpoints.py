@@ -1,0 +1,85 @@
+"""Which weights exactly: the commit of a Hub repository, or a hash of a local folder."""
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+WHOLE = 64 * 2**20
+"""Files up to this many bytes are hashed whole."""
+SAMPLE = 4096
+"""Bytes read at the start, the middle and the end of each tensor of a larger file."""
+PASSED_OVER = {".md", ".lock", ".png", ".jpg", ".gitattributes"}
+
+
+def identity(name: str, revision: str | None, marker: str = "config.json") -> dict[str, Any]:
+    """Everything that pins the weights behind a name, ready for JSON.
+
+    Args:
+        name: A local folder or a Hub repository.
+        revision: Of the repository; branch, tag or commit.
+        marker: A small file that every such repository has; its cached copy tells the commit.
+
+    Returns:
+        `{"name", "content"}` for a folder, `{"name", "revision", "commit"}` for a repository. A
+        folder is called by its last part: where it lies changes nothing.
+
+    Raises:
+        OSError: Neither a folder nor a repository with such a file (also when offline).
+    """
+    if Path(name).is_dir():
+        return {"name": Path(name).resolve().name, "content": folder_hash(Path(name))}
+    from huggingface_hub import hf_hub_download
+
+    cached = Path(hf_hub_download(name, marker, revision=revision))
+    return {"name": name, "revision": revision, "commit": cached.parent.name}
+
+
+def folder_hash(folder: Path) -> str:
+    """A SHA-256 that changes with any file of a checkpoint, without reading tens of gigabytes.
+
+    Of a large safetensors file its size, its header and three samples of every tensor are read, so
+    that other weights of the same shapes count as other weights. Any other large file counts with
+    its size and with samples of the whole. Times of files do not count, so a copy is the same.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        hidden = any(part.startswith(".") for part in relative.parts)
+        if not path.is_file() or hidden or path.suffix in PASSED_OVER:
+            continue
+        digest.update(f"{relative.as_posix()}\0{path.stat().st_size}\0".encode())
+        for chunk in _telling_bytes(path):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _telling_bytes(path: Path) -> Iterator[bytes]:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        if size <= WHOLE:
+            yield file.read()
+            return
+        spans = [(0, size)]
+        if path.suffix == ".safetensors":
+            header = _header(file)
+            yield header
+            start = 8 + len(header)
+            tensors = json.loads(header)
+            tensors.pop("__metadata__", None)
+            spans = sorted(
+                (start + first, start + last)
+                for first, last in (tensor["data_offsets"] for tensor in tensors.values())
+            )
+        for first, last in spans:
+            for offset in (first, (first + last) // 2, last - SAMPLE):
+                file.seek(max(first, offset))
+                yield file.read(min(SAMPLE, last - max(first, offset)))
+
+
+def _header(file: BinaryIO) -> bytes:
+    """The JSON header of a safetensors file: its length in 8 bytes, little endian, then itself."""
+    (length,) = struct.unpack("<Q", file.read(8))
+    return file.read(length)

@@ -1,0 +1,175 @@
+"""From questions to tensors: the parts in their order, the sound at the model's rate."""
+
+import base64
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import soundfile
+from jaxtyping import Float
+
+from otoscope.models.base import Asked, ModelError, Sound
+from otoscope.models.families import Family
+from otoscope.models.sound import OnLong, fitted
+from otoscope.prompts.parts import Text
+
+
+class Encoded(NamedTuple):
+    """A batch as the processor made it.
+
+    Attributes:
+        inputs: Name to tensor; `input_ids` and `attention_mask` are `(n_questions, n_tokens)`.
+        audio_truncated: For each question, whether a clip's end was left out.
+    """
+
+    inputs: Any
+    audio_truncated: list[bool]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Turns questions into a model's inputs.
+
+    Attributes:
+        processor: Of the checkpoint.
+        family: Its entry in the table.
+        sampling_rate: In Hz; every clip is brought to it and the processor is told.
+        window_s: The longest clip in seconds, or None.
+        on_long: What happens to a longer one.
+    """
+
+    processor: Any
+    family: Family
+    sampling_rate: int
+    window_s: float | None
+    on_long: OnLong = "refuse"
+
+    def encode(self, questions: Sequence[Asked]) -> Encoded:
+        """A batch of questions that all have clips, or that all have none.
+
+        Raises:
+            ModelError: A clip is too long, there are too many of them, or the words contain the
+                placeholder of a clip.
+        """
+        conversations, clips, truncated = [], [], []
+        for asked in questions:
+            self._check(asked)
+            heard = [
+                fitted(sound, self.sampling_rate, self.window_s, self.on_long)
+                for sound in asked.sounds
+            ]
+            truncated.append(any(cut for _, cut in heard))
+            clips += [samples for samples, _ in heard]
+            conversations.append(self._conversation(asked, [samples for samples, _ in heard]))
+        if self.family.chat == "mistral":
+            return Encoded(self._with_mistral(conversations), truncated)
+        texts = [self._rendered(conversation) for conversation in conversations]
+        for asked, text in zip(questions, texts, strict=True):
+            found = text.count(self.processor.audio_token)
+            if found != len(asked.sounds):
+                raise ModelError(
+                    f"question {asked.question.question_id!r} has {len(asked.sounds)} clips but "
+                    f"the chat template gives the model {found}"
+                )
+        return Encoded(self._with_template(texts, clips), truncated)
+
+    def heard(self, asked: Asked) -> bytes:
+        """Shape and bytes of the features that the processor makes of the sound.
+
+        Raises:
+            ModelError: There are none: the model would answer without having heard anything.
+        """
+        inputs = self.encode([asked]).inputs
+        present = [name for name in self.family.features if inputs.get(name) is not None]
+        if self.family.features[0] not in present:
+            raise ModelError(
+                f"the {type(self.processor).__name__} makes no {self.family.features[0]!r} of "
+                f"question {asked.question.question_id!r}: the model would not hear it"
+            )
+        return b"".join(
+            f"{name}{tuple(inputs[name].shape)}".encode() + inputs[name].numpy().tobytes()
+            for name in present
+        )
+
+    def keeps_order(self) -> bool:
+        """Whether the chat template leaves words and sound in the order in which they are asked.
+
+        Some templates put all sound first. Then the two orders are one and the same question.
+        """
+        if self.family.chat == "mistral":
+            return True
+        content = [
+            {"type": "text", "text": "ONE"},
+            {"type": "audio"},
+            {"type": "text", "text": "2"},
+        ]
+        text = self._rendered([{"role": "user", "content": content}])
+        begin, _, end = text.partition(self.processor.audio_token)
+        return "ONE" in begin and "2" in end and "ONE" not in end
+
+    def template_hash(self) -> str | None:
+        """First 16 hex digits of the chat template's SHA-256; None where mistral-common has it."""
+        template = getattr(self.processor, "chat_template", None)
+        if template is None:
+            return None
+        return hashlib.sha256(repr(template).encode()).hexdigest()[:16]
+
+    def _check(self, asked: Asked) -> None:
+        limit = self.family.clips
+        if limit is not None and len(asked.sounds) > limit:
+            raise ModelError(
+                f"question {asked.question.question_id!r} has {len(asked.sounds)} clips but "
+                f"{self.family.model_type} takes at most {limit} a question"
+            )
+        placeholder = self.processor.audio_token
+        if any(placeholder in part.text for part in asked.parts if isinstance(part, Text)):
+            raise ModelError(
+                f"the words of question {asked.question.question_id!r} contain {placeholder!r}, "
+                "which stands for sound"
+            )
+
+    def _conversation(
+        self, asked: Asked, heard: Sequence[Float[np.ndarray, " _"]]
+    ) -> list[dict[str, Any]]:
+        clips = iter(heard)
+        content = [
+            self._clip(next(clips))
+            if isinstance(part, Sound)
+            else {"type": "text", "text": part.text}
+            for part in asked.parts
+        ]
+        return [{"role": "user", "content": content}]
+
+    def _clip(self, samples: Float[np.ndarray, " n_samples"]) -> dict[str, Any]:
+        if self.family.chat == "template":
+            return {"type": "audio", "audio": samples}
+        file = io.BytesIO()
+        soundfile.write(file, samples, self.sampling_rate, format="WAV", subtype="FLOAT")
+        return {"type": "audio", "base64": base64.b64encode(file.getvalue()).decode()}
+
+    def _rendered(self, conversation: list[dict[str, Any]]) -> str:
+        return self.processor.apply_chat_template(
+            conversation, add_generation_prompt=True, tokenize=False
+        )
+
+    def _with_template(self, texts: list[str], clips: list[np.ndarray]) -> Any:
+        bos = self.processor.tokenizer.bos_token
+        words: dict[str, Any] = {"padding": True, "padding_side": "left"}
+        if bos and texts[0].startswith(bos):
+            words["add_special_tokens"] = False
+        sound: Mapping[str, Any] = {"sampling_rate": self.sampling_rate}
+        return self.processor(
+            text=texts,
+            audio=clips or None,
+            text_kwargs=words,
+            audio_kwargs=dict(sound),
+            return_tensors="pt",
+        )
+
+    def _with_mistral(self, conversations: list[list[dict[str, Any]]]) -> Any:
+        return self.processor.apply_chat_template(
+            conversations, tokenize=True, return_dict=True, processor_kwargs={"padding": True}
+        )

@@ -1,0 +1,247 @@
+"""From a name to weights and a processor that are sure to belong together."""
+
+import importlib
+import os
+import warnings
+from collections.abc import Mapping
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from otoscope.models.base import ModelError
+from otoscope.models.checkpoints import identity
+from otoscope.models.families import FAMILIES, Family
+
+WAY_OUT = "bring your own with `--model package.module:MyModel`"
+
+
+class Loaded(NamedTuple):
+    """A model ready to be asked.
+
+    Attributes:
+        model: A transformers model in evaluation mode, with the adapter on top if there is one.
+        processor: Its processor; the tokenizer pads on the left.
+        family: Its entry in the table.
+        sampling_rate: In Hz.
+        window_s: The longest clip in seconds, or None.
+        own_generation: The checkpoint's settings of generation.
+        described: Everything about the weights that changes an answer, ready for JSON.
+    """
+
+    model: Any
+    processor: Any
+    family: Family
+    sampling_rate: int
+    window_s: float | None
+    own_generation: Any
+    described: dict[str, Any]
+
+
+def load(
+    name: str,
+    revision: str | None,
+    *,
+    adapter: str | None,
+    dtype: str,
+    device_map: Any,
+    trust_remote_code: bool,
+) -> Loaded:
+    """Loads a checkpoint; the arguments are those of `open_transformers`.
+
+    Raises:
+        ModelError: Anything is missing or does not fit; says what, and the way out.
+    """
+    transformers = _library("transformers")
+    if Path(name).is_dir() and revision is not None:
+        raise ModelError(f"{name!r} is a folder; it has no revision {revision!r}")
+    try:
+        which = identity(name, revision)
+    except OSError as error:
+        raise ModelError(f"no checkpoint {name!r}: {_first_line(error)}") from error
+    where: dict[str, Any] = {
+        "revision": which.get("commit", revision),
+        "trust_remote_code": trust_remote_code,
+    }
+    config = _loaded(transformers.AutoConfig, "configuration", name, **where)
+    family = _family(name, config)
+    processor = _loaded(transformers.AutoProcessor, "processor", name, **where)
+    sampling_rate = _checked(name, family, processor, config)
+    model, missing = _weights(transformers, family, name, dtype, device_map, where)
+    if missing:
+        raise ModelError(
+            f"{name!r} lacks {len(missing)} weights that {family.model} needs and that would be "
+            f"random, {missing[0]!r} the first of them; {WAY_OUT}"
+        )
+    # Settings that are left open must stay open: `generate` would fill them from these.
+    own_generation, model.generation_config = (
+        model.generation_config,
+        transformers.GenerationConfig(),
+    )
+    described = which | {
+        "model_type": config.model_type,
+        "dtype": str(model.dtype).removeprefix("torch."),
+        "device": str(model.device.type),
+        "device_map": device_map if isinstance(device_map, str | dict | None) else str(device_map),
+        "attention": getattr(model.config, "_attn_implementation", None),
+        "trust_remote_code": trust_remote_code,
+        "own_adapter": None,
+        "adapter": None,
+    }
+    if family.own_adapter is not None and not _is_there(name, family.own_adapter, where):
+        if adapter is None:
+            raise ModelError(
+                f"{name!r} has no folder {family.own_adapter!r}, and {family.model_type} hears "
+                "with the adapter in it; give one with --adapter"
+            )
+    elif family.own_adapter is not None:
+        model = _adapted(model, name, where["revision"], subfolder=family.own_adapter)
+        described["own_adapter"] = family.own_adapter
+    if adapter is not None:
+        model, described["adapter"] = _with_adapter(model, adapter)
+    model.eval()
+    window_s = _window(family, processor)
+    return Loaded(model, processor, family, sampling_rate, window_s, own_generation, described)
+
+
+def extractor_of(processor: Any) -> Any:
+    """The part of a processor that turns samples into features."""
+    for attribute in ("feature_extractor", "audio_processor"):
+        if hasattr(processor, attribute):
+            return getattr(processor, attribute)
+    raise ModelError(f"{type(processor).__name__} has no part that takes audio; {WAY_OUT}")
+
+
+def _library(module: str) -> Any:
+    try:
+        importlib.import_module("torch")
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ModelError(
+            f"{module} cannot be imported ({_first_line(error)}); "
+            'get it with `pip install "otoscope[models]"`'
+        ) from error
+
+
+def _loaded(auto: Any, what: str, name: str, **where: Any) -> Any:
+    try:
+        return auto.from_pretrained(name, **where)
+    except (OSError, ValueError, ImportError, TypeError, AttributeError) as error:
+        raise ModelError(
+            f"the {what} of {name!r} cannot be loaded: {_first_line(error)}; {WAY_OUT}"
+        ) from error
+
+
+def _family(name: str, config: Any) -> Family:
+    if config.model_type in FAMILIES:
+        return FAMILIES[config.model_type]
+    hears = any("audio" in key for key in config.to_dict())
+    fault = "is not in the table of families" if hears else "takes no audio as far as one can tell"
+    raise ModelError(
+        f"{name!r} is a {config.model_type!r}, which {fault}; known are "
+        f"{', '.join(sorted(FAMILIES))}; for another one {WAY_OUT}"
+    )
+
+
+def _checked(name: str, family: Family, processor: Any, config: Any) -> int:
+    """The rate in Hz, once processor and model are known to fit each other."""
+    if type(processor).__name__ != family.processor:
+        raise ModelError(
+            f"{name!r} comes with a {type(processor).__name__}, but {family.model_type} needs a "
+            f"{family.processor}"
+        )
+    tokenizer, extractor = processor.tokenizer, extractor_of(processor)
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    tokenizer.padding_side = "left"
+    inner = getattr(config, "thinker_config", config)
+    theirs = processor.tokenizer.convert_tokens_to_ids(processor.audio_token)
+    ours = getattr(inner, "audio_token_id", None)
+    if ours is not None and theirs != ours:
+        raise ModelError(
+            f"the processor of {name!r} marks sound with token {theirs} "
+            f"({processor.audio_token!r}), its model with {ours}: they do not belong together"
+        )
+    bands = getattr(getattr(inner, "audio_config", None), "num_mel_bins", None)
+    if bands is not None and bands != extractor.feature_size:
+        raise ModelError(
+            f"the processor of {name!r} makes {extractor.feature_size} mel bands, its model takes "
+            f"{bands}: they do not belong together"
+        )
+    if family.chat == "template" and not processor.chat_template:
+        raise ModelError(f"the processor of {name!r} has no chat template; {WAY_OUT}")
+    return int(extractor.sampling_rate)
+
+
+def _window(family: Family, processor: Any) -> float | None:
+    if isinstance(family.window, str):
+        return float(attrgetter(family.window)(processor))
+    return family.window
+
+
+def _weights(
+    transformers: Any,
+    family: Family,
+    name: str,
+    dtype: str,
+    device_map: Any,
+    where: Mapping[str, Any],
+) -> tuple[Any, list[str]]:
+    try:
+        model, report = getattr(transformers, family.model).from_pretrained(
+            name, dtype=dtype, device_map=device_map, output_loading_info=True, **where
+        )
+    except (OSError, ValueError, ImportError, RuntimeError) as error:
+        raise ModelError(
+            f"the weights of {name!r} cannot be loaded: {_first_line(error)}"
+        ) from error
+    if device_map is None:
+        model.to(_own_device())
+    return model, sorted(report["missing_keys"])
+
+
+def _own_device() -> str:
+    """This process's GPU if there is one; ranks of one machine take one each."""
+    torch = importlib.import_module("torch")
+    if not torch.cuda.is_available():
+        return "cpu"
+    return f"cuda:{int(os.environ.get('LOCAL_RANK', 0)) % torch.cuda.device_count()}"
+
+
+def _with_adapter(model: Any, adapter: str) -> tuple[Any, dict[str, Any]]:
+    name, _, revision = (adapter, "", "") if Path(adapter).is_dir() else adapter.partition("@")
+    try:
+        which = identity(name, revision or None, "adapter_config.json")
+    except OSError as error:
+        raise ModelError(f"no adapter {adapter!r}: {_first_line(error)}") from error
+    return _adapted(model, name, which.get("commit")), which
+
+
+def _adapted(model: Any, name: str, revision: str | None, subfolder: str | None = None) -> Any:
+    """The model with a PEFT adapter on top.
+
+    Raises:
+        ModelError: It cannot be loaded, or a part of it is not in its file: peft warns of that
+            only, and the answers would be those of another model.
+    """
+    peft = _library("peft")
+    options = {"subfolder": subfolder} if subfolder else {}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*missing adapter keys.*")
+        try:
+            return peft.PeftModel.from_pretrained(model, name, revision=revision, **options)
+        except (OSError, ValueError, RuntimeError, KeyError, UserWarning) as error:
+            raise ModelError(
+                f"the adapter {name!r} does not fit this model: {_first_line(error)}"
+            ) from error
+
+
+def _is_there(name: str, folder: str, where: Mapping[str, Any]) -> bool:
+    if Path(name).is_dir():
+        return (Path(name) / folder / "adapter_config.json").is_file()
+    from huggingface_hub import file_exists
+
+    return file_exists(name, f"{folder}/adapter_config.json", revision=where["revision"])
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -1,0 +1,271 @@
+"""Audio language models of transformers, asked in batches.
+
+`--model transformers:PATH_OR_ID@REVISION`. Families differ in one table, `families.py`.
+"""
+
+import gc
+import logging
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from otoscope.models.base import Answer, Asked, ModelError, Status
+from otoscope.models.decoding import Settings, generation_of, label_scores, speak
+from otoscope.models.encoding import Encoder
+from otoscope.models.loading import Loaded, load
+from otoscope.models.presets import PRESETS
+from otoscope.models.sound import RESAMPLER, OnLong
+
+LOG = logging.getLogger(__name__)
+UNTELLING = {
+    "_from_model_config",
+    "output_attentions",
+    "output_hidden_states",
+    "transformers_version",
+    "use_cache",
+}
+NO_ROOM = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
+
+
+@dataclass
+class Room:
+    """How many questions fit into memory at once; models that share weights share it."""
+
+    batch_size: int
+    told: bool = False
+
+    def halve(self, tried: int) -> None:
+        """Half of what was tried from now on; said the first time."""
+        self.batch_size = max(1, tried // 2)
+        if not self.told:
+            LOG.warning(
+                "out of memory with %d questions at once; going on with %d, and with half of that "
+                "again wherever it must be",
+                tried,
+                self.batch_size,
+            )
+        self.told = True
+
+
+@dataclass(frozen=True)
+class TransformersModel:
+    """A loaded model and how it is asked. Made by `open_transformers`.
+
+    Attributes:
+        loaded: Weights and processor.
+        encoder: Turns questions into inputs.
+        settings: How it answers.
+        room: The size of a batch, which shrinks when memory runs out.
+    """
+
+    loaded: Loaded
+    encoder: Encoder
+    settings: Settings
+    room: Room
+
+    @property
+    def batch_size(self) -> int:
+        """Questions at once."""
+        return self.room.batch_size
+
+    @property
+    def sampling_rate(self) -> int:
+        """The rate in Hz at which it hears."""
+        return self.loaded.sampling_rate
+
+    @property
+    def max_audio_s(self) -> float | None:
+        """The longest clip in seconds, or None where there is no limit."""
+        return self.loaded.window_s
+
+    def description(self) -> dict[str, Any]:
+        """All that changes an answer, ready for JSON; the size of a batch is not part of it."""
+        generation = self._generation().to_diff_dict()
+        return {
+            "kind": "transformers",
+            **self.loaded.described,
+            "chat_template": self.encoder.template_hash(),
+            "part_order": "as asked" if self.encoder.keeps_order() else "set by the chat template",
+            "sampling_rate": self.sampling_rate,
+            "max_audio_s": self.max_audio_s,
+            "on_long": self.encoder.on_long,
+            "resampler": RESAMPLER,
+            "decoding": self.settings.preset.described(),
+            "generation": {k: v for k, v in generation.items() if k not in UNTELLING},
+            "logprobs": self.settings.logprobs,
+        }
+
+    def with_settings(
+        self,
+        *,
+        max_new_tokens: int | None = None,
+        logprobs: bool | None = None,
+        preset: str | None = None,
+    ) -> Self:
+        """The same weights asked in another way; what is None stays.
+
+        The published second try is `model.with_settings(max_new_tokens=256)`.
+        """
+        now = self.settings
+        settings = Settings(
+            now.preset if preset is None else PRESETS[preset],
+            now.max_new_tokens if max_new_tokens is None else max_new_tokens,
+            now.logprobs if logprobs is None else logprobs,
+        )
+        return replace(self, settings=settings)
+
+    def heard(self, asked: Asked) -> bytes:
+        """The features that the processor makes of the sound, as bytes."""
+        return self.encoder.heard(asked)
+
+    def answer(self, questions: Sequence[Asked]) -> list[Answer]:
+        """One answer a question, in order.
+
+        Raises:
+            ModelError: A question cannot be put to this model: a clip is longer than its window
+                (with `on_long="refuse"`), or there are more clips than it takes.
+        """
+        answers: dict[int, Answer] = {}
+        for with_clips in (True, False):
+            places = [n for n, asked in enumerate(questions) if bool(asked.sounds) is with_clips]
+            answers |= dict(zip(places, self._in_room([questions[n] for n in places]), strict=True))
+        return [answers[n] for n in range(len(questions))]
+
+    def _in_room(self, questions: Sequence[Asked]) -> list[Answer]:
+        """Answers in batches that fit; drawn answers come one by one, so none moves another."""
+        answers: list[Answer] = []
+        sampled = self._generation().do_sample
+        while len(answers) < len(questions):
+            size = 1 if sampled else self.room.batch_size
+            batch = questions[len(answers) : len(answers) + size]
+            answered = self._if_it_fits(batch)
+            if answered is not None:
+                answers += answered
+            elif len(batch) > 1:
+                self.room.halve(len(batch))
+            else:
+                seconds = sum(sound.duration_s for sound in batch[0].sounds)
+                detail = f"out of memory with this question alone ({seconds:.1f} s of sound)"
+                answers.append(Answer(None, Status.ERROR, detail=detail))
+        return answers
+
+    def _if_it_fits(self, batch: Sequence[Asked]) -> list[Answer] | None:
+        """None when memory ran out; by then, what was allocated is free again."""
+        import torch
+
+        try:
+            return self._answered(batch)
+        except (RuntimeError, MemoryError) as error:
+            known = isinstance(error, torch.OutOfMemoryError | MemoryError)
+            if not known and not NO_ROOM.search(str(error)):
+                raise
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        return None
+
+    def _answered(self, batch: Sequence[Asked]) -> list[Answer]:
+        started = time.perf_counter()
+        inputs, truncated = self.encoder.encode(batch)
+        n_in = inputs["attention_mask"].sum(dim=1).tolist()
+        longest = self._longest_question()
+        if max(n_in) > longest:
+            return self._around(batch, n_in, longest)
+        model, tokenizer = self.loaded.model, self.loaded.processor.tokenizer
+        inputs = inputs.to(device=model.device, dtype=model.dtype)
+        preset = self.settings.preset
+        spoken = speak(model, tokenizer, inputs, self._generation(), preset.seed)
+        scores: list[dict[str, float] | None] = [None] * len(batch)
+        if self.settings.logprobs:
+            labels = [asked.question.labels for asked in batch]
+            scores = label_scores(model, tokenizer, inputs, labels)
+        wall_s = (time.perf_counter() - started) / len(batch)
+        return [
+            Answer(
+                said.text,
+                audio_truncated=truncated[n],
+                text_truncated=said.cut,
+                n_tokens_in=n_in[n],
+                n_tokens_out=said.n_tokens,
+                wall_s=wall_s,
+                logprobs=scores[n],
+            )
+            for n, said in enumerate(spoken)
+        ]
+
+    def _around(self, batch: Sequence[Asked], n_in: list[int], longest: float) -> list[Answer]:
+        """Answers to the questions that leave room for one, errors for the others."""
+        fitting = [asked for asked, n in zip(batch, n_in, strict=True) if n <= longest]
+        rest = iter(self._answered(fitting) if fitting else [])
+        too_long = "the question takes {} tokens; this model has room for {:g} beside an answer"
+        return [
+            next(rest)
+            if n <= longest
+            else Answer(None, Status.ERROR, n_tokens_in=n, detail=too_long.format(n, longest))
+            for n in n_in
+        ]
+
+    def _longest_question(self) -> float:
+        """In tokens, with room left for the answer."""
+        words = self.loaded.model.config.get_text_config(decoder=True)
+        limit = getattr(words, "max_position_embeddings", None)
+        return float("inf") if limit is None else limit - self.settings.max_new_tokens
+
+    def _generation(self) -> Any:
+        return generation_of(
+            self.settings, self.loaded.own_generation, self.loaded.processor.tokenizer
+        )
+
+
+def open_transformers(
+    name: str,
+    revision: str | None = None,
+    *,
+    adapter: str | None = None,
+    dtype: str = "auto",
+    device_map: Any = None,
+    batch_size: int = 8,
+    max_new_tokens: int | None = None,
+    preset: str | None = None,
+    logprobs: bool = False,
+    on_long: OnLong = "refuse",
+    trust_remote_code: bool = False,
+) -> TransformersModel:
+    """A model of transformers that hears, ready to be asked.
+
+    Args:
+        name: A local folder or a Hub repository.
+        revision: Branch, tag or commit of the repository; the commit it stood for is recorded.
+        adapter: A PEFT adapter that is put on top: a folder, or a repository with `@REVISION`.
+        dtype: Of the weights; `auto` takes that of the checkpoint.
+        device_map: As transformers takes it, such as `auto`. None puts all on one device: the GPU
+            of this rank if there is one, else the CPU.
+        batch_size: Questions at once; it shrinks by itself when memory runs out.
+        max_new_tokens: Most tokens of an answer; None takes what the preset says.
+        preset: A name in `PRESETS`; None is `greedy`.
+        logprobs: Give each label's log-probability, one more forward pass a label.
+        on_long: `refuse` a clip longer than the model hears, or `flag` it and give its beginning.
+        trust_remote_code: Run code that comes with the checkpoint.
+
+    Raises:
+        ModelError: The model cannot be used; says why, and the way out.
+        LookupError: No such preset.
+    """
+    if batch_size < 1:
+        raise ModelError(f"batch_size must be 1 or more, not {batch_size}")
+    chosen = PRESETS[preset or "greedy"]
+    loaded = load(
+        name,
+        revision,
+        adapter=adapter,
+        dtype=dtype,
+        device_map=device_map,
+        trust_remote_code=trust_remote_code,
+    )
+    encoder = Encoder(
+        loaded.processor, loaded.family, loaded.sampling_rate, loaded.window_s, on_long
+    )
+    settings = Settings(chosen, max_new_tokens or chosen.max_new_tokens, logprobs)
+    return TransformersModel(loaded, encoder, settings, Room(batch_size))

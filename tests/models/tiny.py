@@ -1,0 +1,103 @@
+"""Audio models of a hundred thousand random weights, made on the spot and saved as checkpoints."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the extra [models] is not installed")
+transformers = pytest.importorskip("transformers", reason="the extra [models] is not installed")
+
+from tokenizers import Tokenizer, decoders, pre_tokenizers  # noqa: E402
+from tokenizers.models import BPE  # noqa: E402
+
+WORDS = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "max_position_embeddings": 2048,
+}
+TOWER = {"num_mel_bins": 16}
+WINDOW_S = 4
+END = "<|im_end|>"
+CHAT = (
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n"
+    "{% for part in message['content'] %}"
+    "{% if part['type'] == 'audio' %}PLACEHOLDER{% else %}{{ part['text'] }}{% endif %}"
+    "{% endfor %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+"""Parts as they come, in the frame that the Qwen family of templates uses."""
+
+
+def tokenizer(*extra, **named):
+    """One token a byte, and the special ones."""
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    kinds = (
+        {"extra_special_tokens": {"start_token": "<|im_start|>"} | named}
+        if named
+        else {"additional_special_tokens": ["<|im_start|>", *extra]}
+    )
+    inner = Tokenizer(BPE(vocab={letter: n for n, letter in enumerate(letters)}, merges=[]))
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=inner,
+        eos_token=END,
+        pad_token="<|endoftext|>",
+        **kinds,
+    )
+
+
+def qwen2_audio(seed=0):
+    words = tokenizer("<|AUDIO|>", "<|audio_bos|>", "<|audio_eos|>")
+    config = transformers.Qwen2AudioConfig(
+        audio_config={
+            "model_type": "qwen2_audio_encoder",
+            "d_model": 32,
+            "encoder_layers": 2,
+            "encoder_attention_heads": 4,
+            "encoder_ffn_dim": 64,
+            "max_source_positions": WINDOW_S * 50,
+            **TOWER,
+        },
+        text_config={"model_type": "qwen2", "vocab_size": len(words), **WORDS},
+        audio_token_index=words.convert_tokens_to_ids("<|AUDIO|>"),
+    )
+    extractor = transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=WINDOW_S)
+    torch.manual_seed(seed)
+    model = transformers.Qwen2AudioForConditionalGeneration(config)
+    return model, transformers.Qwen2AudioProcessor(extractor, words)
+
+
+def audioflamingo3(seed=0):
+    words = tokenizer("<sound>")
+    config = transformers.AudioFlamingo3Config(
+        audio_config={
+            "model_type": "audioflamingo3_encoder",
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "intermediate_size": 64,
+            "max_source_positions": 1500,
+            **TOWER,
+        },
+        text_config={"model_type": "qwen2", "vocab_size": len(words), **WORDS},
+        audio_token_id=words.convert_tokens_to_ids("<sound>"),
+    )
+    extractor = transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=30)
+    processor = transformers.AudioFlamingo3Processor(
+        extractor, words, chat_template=CHAT.replace("PLACEHOLDER", "<sound>"), max_audio_len=60
+    )
+    torch.manual_seed(seed)
+    return transformers.AudioFlamingo3ForConditionalGeneration(config), processor
+
+
+def save(made, folder, scale=20.0):
+    """Saves a model and its processor; louder logits, so that answers do not hang on rounding."""
+    model, processor = made
+    with torch.no_grad():
+        model.get_output_embeddings().weight.mul_(scale)
+    model.save_pretrained(folder)
+    processor.save_pretrained(folder)
+    return str(folder)
