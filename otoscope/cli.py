@@ -1,7 +1,7 @@
 """The `otoscope` command: parses, calls and prints.
 
-    otoscope render speech.wav louder.wav --category volume --direction up
-    otoscope doctor
+otoscope render speech.wav louder.wav --category volume --direction up
+otoscope doctor
 """
 
 from pathlib import Path
@@ -9,11 +9,14 @@ from typing import Annotated
 
 import typer
 
+from otoscope.cli_run import app as run_app
+
 app = typer.Typer(
     help="Examine whether audio language models use what they hear.",
     no_args_is_help=True,
     add_completion=False,
 )
+app.add_typer(run_app, name="run")
 
 
 @app.command()

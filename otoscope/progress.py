@@ -9,8 +9,8 @@ from typing import Protocol
 class Step(Protocol):
     """Tells a bar how far things are."""
 
-    def __call__(self, n: int = 1, *, total: bool = False) -> None:
-        """`n` more are done, or `n` in all."""
+    def __call__(self, n: int = 1, *, total: bool = False, note: str = "") -> None:
+        """`n` more are done, or `n` in all; `note` is shown beside."""
 
 
 class Progress:
@@ -19,7 +19,7 @@ class Progress:
     @contextlib.contextmanager
     def bar(self, name: str, n: int) -> Iterator[Step]:
         """A bar for `n` things."""
-        yield lambda n=1, total=False: None
+        yield lambda n=1, total=False, note="": None
 
 
 class Shown(Progress):
@@ -54,15 +54,17 @@ class Shown(Progress):
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
             TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
         )
         with Bars(*columns) as bars:
-            task = bars.add_task(name, total=n, rate="")
+            task = bars.add_task(name, total=n, rate="", note="")
             began = time.monotonic()
 
-            def step(n: int = 1, *, total: bool = False) -> None:
+            def step(n: int = 1, *, total: bool = False, note: str = "") -> None:
                 bars.update(task, **({"completed": n} if total else {"advance": n}))  # type: ignore[arg-type]
                 done = bars.tasks[0].completed
-                bars.update(task, rate=f"{done / max(time.monotonic() - began, 1e-9):.0f}/s")
+                rate = f"{done / max(time.monotonic() - began, 1e-9):.0f}/s"
+                bars.update(task, rate=rate, note=note)
 
             yield step
 
@@ -71,14 +73,15 @@ class Shown(Progress):
         began = last = time.monotonic()
         done = 0
 
-        def step(n: int = 1, *, total: bool = False) -> None:
+        def step(n: int = 1, *, total: bool = False, note: str = "") -> None:
             nonlocal done, last
             done = n if total else done + n
             now = time.monotonic()
             if now - last >= self.every_s and done:
                 last, rate = now, done / (now - began)
                 left = (most - done) / rate
-                self.say(f"{name}: {done} of {most}, {rate:.0f}/s, {left:.0f} s left")
+                told = f", {note}" if note else ""
+                self.say(f"{name}: {done} of {most}, {rate:.0f}/s, {left:.0f} s left{told}")
 
         yield step
         self.say(f"{name}: {done} of {most} in {time.monotonic() - began:.1f} s")

@@ -47,7 +47,9 @@ class AnswerCache:
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.database = sqlite3.connect(path, timeout=30)
-        self.database.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT)")
+        self.database.execute(
+            "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT)"
+        )
 
     def get(self, key: str) -> Answer | None:
         """An earlier answer, or None."""
@@ -115,7 +117,9 @@ def ask(
     numbers = {q: before[q]["attempt"] + 1 if q in before else 1 for q in missing}
     with journal(run, rank) as book:
         tally.n_repeated = len(book.were_flying() & set(missing))
-        _ask_all(model, missing, numbers, fill, book, tally, retry_unparsed, max_cost, cache, on_answer)
+        _ask_all(
+            model, missing, numbers, fill, book, tally, retry_unparsed, max_cost, cache, on_answer
+        )
     return tally
 
 

@@ -248,7 +248,10 @@ def run(
 
 
 def _fit(
-    model: Any, dataset: str | Path | datasets.Dataset, planned: Perception, planning: Mapping[str, Any]
+    model: Any,
+    dataset: str | Path | datasets.Dataset,
+    planned: Perception,
+    planning: Mapping[str, Any],
 ) -> None:
     """Gives a model that asks for it the unchanged clips, where the dataset has them."""
     if not hasattr(model, "fit"):

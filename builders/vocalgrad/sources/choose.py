@@ -1,6 +1,5 @@
 """From `KIND[:WHERE]` and options to a corpus."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from builders.vocalgrad.sources import SOURCES, load
 from builders.vocalgrad.sources.base import Corpus, Source, SourceError
+from otoscope.folders import cache_folder
 from otoscope.progress import Progress
 
 DEFAULT_N_VOICED = 40
@@ -45,12 +45,6 @@ class Choice:
     def where(self) -> str:
         """What comes after the kind."""
         return self.source.partition(":")[2]
-
-
-def cache_folder() -> Path:
-    """Where spoken and streamed sources are kept: $OTOSCOPE_CACHE, or the user's cache folder."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("OTOSCOPE_CACHE") or Path(home) / "otoscope")
 
 
 def open_choice(choice: Choice, progress: Progress) -> Corpus:

@@ -1,0 +1,245 @@
+"""`otoscope run`: asks a model about a dataset, and only what has not been answered yet."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(help="Run an audit.", no_args_is_help=True)
+
+
+@app.command()
+def perception(
+    dataset: Annotated[str, typer.Option(help="A folder or a Hub repository.")],
+    model: Annotated[
+        str,
+        typer.Option(
+            help="KIND[:NAME][@REVISION]: observer, constant:increase, random:0, replay:FILE, "
+            "transformers:PATH_OR_ID@REV, openai:NAME, or my_package.my_module:MyModel."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The run folder; run again to go on.")],
+    config: Annotated[list[str] | None, typer.Option(help="Config; may be repeated.")] = None,
+    prompt: Annotated[
+        list[str] | None,
+        typer.Option(help="Prompt; may be repeated. `own` asks each row's own text."),
+    ] = None,
+    cross_attribute: Annotated[
+        bool, typer.Option(help="Ask about every category's attribute, not only the row's own.")
+    ] = False,
+    split: Annotated[str, typer.Option(help="Which split.")] = "test",
+    revision: Annotated[str | None, typer.Option(help="Of a Hub dataset.")] = None,
+    limit_sources: Annotated[
+        int | None, typer.Option(min=1, help="So many sources; the run is marked partial.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option(help="Show the first question of each prompt, calls, audio and price.")
+    ] = False,
+    max_cost: Annotated[float | None, typer.Option(help="Stop once so much is spent.")] = None,
+    retry: Annotated[
+        list[str] | None,
+        typer.Option(help="Ask again what ended in this status, e.g. refused; may be repeated."),
+    ] = None,
+    retry_unparsed: Annotated[
+        bool, typer.Option(help="Ask an unparsable answer once more with 256 new tokens.")
+    ] = False,
+    cache: Annotated[
+        bool, typer.Option(help="Take answers of earlier runs to equal questions.")
+    ] = True,
+    hearing_check: Annotated[
+        bool, typer.Option(help="Refuse a model whose input does not change with the sound.")
+    ] = True,
+    batch_invariant_check: Annotated[
+        int | None, typer.Option(help="First compare batched with single answers on N questions.")
+    ] = None,
+    adapter: Annotated[str | None, typer.Option(help="transformers: a PEFT adapter.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="transformers: e.g. bfloat16.")] = None,
+    device_map: Annotated[str | None, typer.Option(help="transformers: e.g. auto.")] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="transformers.")] = None,
+    max_new_tokens: Annotated[int | None, typer.Option(min=1, help="transformers.")] = None,
+    trust_remote_code: Annotated[
+        bool, typer.Option(help="transformers: run code that comes with the weights.")
+    ] = False,
+    preset: Annotated[str | None, typer.Option(help="Published decoding settings by name.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="openai: the server.")] = None,
+    concurrency: Annotated[int | None, typer.Option(min=1, help="openai: calls at once.")] = None,
+    requests_per_minute: Annotated[float | None, typer.Option(help="openai: at most.")] = None,
+    timeout_s: Annotated[
+        float | None, typer.Option(help="openai: seconds a call may take.")
+    ] = None,
+) -> None:
+    """Asks whether one acoustic factor rises or falls.
+
+    otoscope run perception --dataset ./vocalgrad --config volume --model observer --out runs/observer
+
+    Stopped at any moment, the same command goes on where it was. Start it under `accelerate launch
+    -m otoscope.cli run …` to spread it over processes.
+    """
+    from otoscope.audits.perception import plan, run
+    from otoscope.models.opening import open_model
+
+    options = {
+        "adapter": adapter, "dtype": dtype, "device_map": device_map, "batch_size": batch_size,
+        "max_new_tokens": max_new_tokens, "trust_remote_code": trust_remote_code or None,
+        "preset": preset, "base_url": base_url, "concurrency": concurrency,
+        "requests_per_minute": requests_per_minute, "timeout_s": timeout_s,
+    }  # fmt: skip
+    planning: dict[str, Any] = {
+        "configs": config or (),
+        "prompts": prompt or (),
+        "split": split,
+        "revision": revision,
+        "cross_attribute": cross_attribute,
+        "limit_sources": limit_sources,
+    }
+    with plain_errors():
+        asked = open_model(model, **options)
+        planned = plan(dataset, **planning)
+        if dry_run:
+            typer.echo(preview(planned, asked))
+            return
+        if batch_invariant_check:
+            typer.echo(_check_batches(asked, planned, batch_invariant_check))
+        with _watched(len(planned.questions)) as on_answer, _cache(cache) as answers:
+            tally = run(
+                dataset,
+                asked,
+                out=out,
+                planned=planned,
+                spec=model,
+                retry_statuses=retry or (),
+                retry_unparsed=retry_unparsed,
+                max_cost=max_cost,
+                cache=answers,
+                check_hearing=hearing_check,
+                on_answer=on_answer,
+                revision=revision,
+                split=split,
+            )
+    typer.echo(summary(tally, out))
+    if tally.stopped:
+        raise typer.Exit(3)
+
+
+def preview(planned: Any, model: Any) -> str:
+    """What a run would send and cost, without asking."""
+    from otoscope.prompts.parts import Text
+
+    lines, seen = [], set()
+    seconds = 0.0
+    for q in planned.questions.values():
+        seconds += sum(planned.items.facts(row_id)[1] for row_id in q.clips)
+        if q.prompt_name in seen:
+            continue
+        seen.add(q.prompt_name)
+        lines.append(f"--- {q.prompt_name}: {q.question_id}")
+        for part in q.parts:
+            if isinstance(part, Text):
+                lines.append(part.text)
+            else:
+                lines.append(f"[audio: {part.id}, {planned.items.facts(part.id)[1]:.2f} s]")
+        lines.append(f"(answers {', '.join(q.labels)}; right: {q.label}; parser {q.parser})")
+    price = getattr(model, "estimate", None)
+    cost = price(planned.questions.values(), seconds) if callable(price) else None
+    lines.append(
+        f"--- {len(planned.questions):,} calls, {seconds / 3600:.2f} h of audio, price "
+        + ("unknown" if cost is None else f"about {cost:.2f}")
+        + (f"; partial: {planned.partial}" if planned.partial else "")
+        + "; nothing was asked"
+    )
+    return "\n".join(lines)
+
+
+def summary(tally: Any, out: Path) -> str:
+    """How a run stands, for a person."""
+    done = tally.n_before + tally.n_answered
+    lines = [f"{done:,} of {tally.n_planned:,} questions answered, {tally.n_answered:,} now"]
+    if tally.n_repeated:
+        lines.append(
+            f"{tally.n_repeated} were in flight when the last process stopped: asked again"
+        )
+    if tally.n_cached:
+        lines.append(f"{tally.n_cached:,} of them from the answer cache")
+    if tally.statuses:
+        lines.append(", ".join(f"{n:,} {status}" for status, n in sorted(tally.statuses.items())))
+    if tally.n_answered:
+        lines.append(f"{100 * tally.n_parsed / tally.n_answered:.1f} % of them parsed")
+    if tally.cost is not None:
+        lines.append(f"cost {tally.cost:.4f}")
+    if tally.stopped:
+        lines.append(f"stopped: {tally.stopped}; run again with more to go on")
+    lines.append(f"look at it: otoscope report {out}")
+    return "\n".join(lines)
+
+
+def _check_batches(model: Any, planned: Any, n: int) -> str:
+    from otoscope.models.base import ModelError
+
+    if not hasattr(model, "batch_invariant_check"):
+        raise ModelError("--batch-invariant-check: this kind of model does not batch")
+    asked = [planned.fill(q) for q in list(planned.questions)[:n]]
+    return str(model.batch_invariant_check(asked))
+
+
+class _cache:
+    """The answer cache while a run lasts, or None."""
+
+    def __init__(self, wanted: bool) -> None:
+        self.wanted, self.opened = wanted, None
+
+    def __enter__(self) -> Any:
+        if self.wanted:
+            from otoscope.audits.asking import AnswerCache
+            from otoscope.folders import cache_folder
+
+            self.opened = AnswerCache(cache_folder() / "answers.sqlite")
+        return self.opened
+
+    def __exit__(self, *_: object) -> None:
+        if self.opened is not None:
+            self.opened.close()
+
+
+class _watched:
+    """A bar with rate, time left, cost so far and the share parsed."""
+
+    def __init__(self, n: int) -> None:
+        from otoscope.progress import Shown
+
+        self.bar = Shown().bar("Asking", n)
+
+    def __enter__(self) -> Any:
+        step = self.bar.__enter__()
+
+        def on_answer(tally: Any) -> None:
+            parsed = f"{100 * tally.n_parsed / tally.n_answered:.0f} % parsed"
+            cost = "" if tally.cost is None else f", cost {tally.cost:.2f}"
+            step(tally.n_before + tally.n_answered, total=True, note=parsed + cost)
+
+        return on_answer
+
+    def __exit__(self, *reason: Any) -> None:
+        self.bar.__exit__(*reason)
+
+
+class plain_errors:
+    """Turns faults that the user can mend into one line and exit code 2."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        from otoscope.acoustics.codec import AudioError
+        from otoscope.audits.items import DatasetError
+        from otoscope.audits.runs import RunError
+        from otoscope.models.base import ModelError
+
+        if isinstance(
+            error, ModelError | RunError | DatasetError | AudioError | LookupError | ValueError
+        ):
+            if os.environ.get("OTOSCOPE_DEBUG"):
+                return
+            message = error.args[0] if isinstance(error, LookupError) and error.args else error
+            typer.echo(f"error: {message}", err=True)
+            raise typer.Exit(2) from None
