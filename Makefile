@@ -27,6 +27,7 @@ check: $(VENV)/ready  ## Style and types
 bench: $(VENV)/ready  ## Speed and memory against the plain reference
 	$(BIN)/python -m benchmarks.gradients
 	$(BIN)/python -m benchmarks.build
+	$(BIN)/python -m benchmarks.statistics
 
 $(VENV)/ready: setup.cfg pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

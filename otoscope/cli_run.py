@@ -71,7 +71,7 @@ def perception(
 ) -> None:
     """Asks whether one acoustic factor rises or falls.
 
-    otoscope run perception --dataset ./vocalgrad --config volume --model observer --out runs/observer
+    otoscope run perception --dataset ./vocalgrad --model observer --out runs/observer
 
     Stopped at any moment, the same command goes on where it was. Start it under `accelerate launch
     -m otoscope.cli run …` to spread it over processes.
@@ -186,7 +186,8 @@ class _cache:
     """The answer cache while a run lasts, or None."""
 
     def __init__(self, wanted: bool) -> None:
-        self.wanted, self.opened = wanted, None
+        self.wanted = wanted
+        self.opened: Any = None
 
     def __enter__(self) -> Any:
         if self.wanted:

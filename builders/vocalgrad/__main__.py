@@ -1,6 +1,6 @@
 """Make, check and look at VocalGrad.
 
-python -m builders.vocalgrad build --source vctk:/data/VCTK-Corpus --splits test,train --out vocalgrad
+python -m builders.vocalgrad build --source vctk:/data/VCTK-Corpus --out vocalgrad
 """
 
 import os

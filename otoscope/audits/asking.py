@@ -117,61 +117,68 @@ def ask(
     numbers = {q: before[q]["attempt"] + 1 if q in before else 1 for q in missing}
     with journal(run, rank) as book:
         tally.n_repeated = len(book.were_flying() & set(missing))
-        _ask_all(
-            model, missing, numbers, fill, book, tally, retry_unparsed, max_cost, cache, on_answer
+        asking = _Asking(
+            model, numbers, fill, book, tally, retry_unparsed, max_cost, cache, on_answer
         )
+        asking.through(missing)
     return tally
 
 
-def _ask_all(
-    model: Any,
-    missing: Sequence[str],
-    numbers: Mapping[str, int],
-    fill: Callable[[str], Asked],
-    book: Journal,
-    tally: Tally,
-    retry_unparsed: bool,
-    max_cost: float | None,
-    cache: AnswerCache | None,
-    on_answer: Callable[[Tally], None],
-) -> None:
-    description = description_of(model)
-    flying: dict[int, Asked] = {}
+@dataclass
+class _Asking:
+    """One process at work on one rank; see `ask` for what its parts are."""
 
-    def settle(asked: Asked, answer: Answer, key: str | None) -> None:
-        question = asked.question
-        book.append(question.question_id, numbers[question.question_id], answer)
-        if cache and key:
-            cache.put(key, answer)
+    model: Any
+    numbers: Mapping[str, int]
+    fill: Callable[[str], Asked]
+    book: Journal
+    tally: Tally
+    retry_unparsed: bool
+    max_cost: float | None
+    cache: AnswerCache | None
+    on_answer: Callable[[Tally], None]
+
+    def __post_init__(self) -> None:
+        self.description = description_of(self.model)
+        self.flying: dict[int, Asked] = {}
+
+    def through(self, missing: Sequence[str]) -> None:
+        """Asks all of them, and settles each answer as it arrives."""
+        for index, answer in stream(self.model, self._sent(missing)):
+            asked = self.flying.pop(index)
+            if self.retry_unparsed:
+                answer = _second_try(self.model, asked, answer)
+            self._settle(asked, answer)
+            if self.cache:
+                self.cache.put(cache_key(asked, self.description), answer)
+
+    def _sent(self, missing: Sequence[str]) -> Iterator[Asked]:
+        """Questions as the model takes them; those the cache knows are settled on the way."""
+        n_sent = 0
+        for question_id in missing:
+            if self.max_cost is not None and (self.tally.cost or 0.0) >= self.max_cost:
+                self.tally.stopped = f"--max-cost {self.max_cost:g} is reached"
+                return
+            asked = self.fill(question_id)
+            known = self.cache.get(cache_key(asked, self.description)) if self.cache else None
+            if known is not None:
+                self.tally.n_cached += 1
+                self._settle(asked, replace(known, cost=None))
+                continue
+            self.flying[n_sent] = asked
+            n_sent += 1
+            self.book.send(a.question.question_id for a in self.flying.values())
+            yield asked
+
+    def _settle(self, asked: Asked, answer: Answer) -> None:
+        question, tally = asked.question, self.tally
+        self.book.append(question.question_id, self.numbers[question.question_id], answer)
         tally.n_answered += 1
         tally.n_parsed += PARSERS[question.parser](answer.text).label is not None
         tally.statuses[answer.status.value] = tally.statuses.get(answer.status.value, 0) + 1
         if answer.cost is not None:
             tally.cost = (tally.cost or 0.0) + answer.cost
-        on_answer(tally)
-
-    def questions() -> Iterator[Asked]:
-        n_sent = 0
-        for question_id in missing:
-            if max_cost is not None and (tally.cost or 0.0) >= max_cost:
-                tally.stopped = f"--max-cost {max_cost:g} is reached"
-                return
-            asked = fill(question_id)
-            known = cache.get(cache_key(asked, description)) if cache else None
-            if known is not None:
-                tally.n_cached += 1
-                settle(asked, known, None)
-                continue
-            flying[n_sent] = asked
-            n_sent += 1
-            book.send([a.question.question_id for a in flying.values()])
-            yield asked
-
-    for index, answer in stream(model, questions()):
-        asked = flying.pop(index)
-        if retry_unparsed:
-            answer = _second_try(model, asked, answer)
-        settle(asked, answer, cache_key(asked, description) if cache else None)
+        self.on_answer(tally)
 
 
 def _second_try(model: Any, asked: Asked, answer: Answer) -> Answer:

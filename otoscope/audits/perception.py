@@ -116,12 +116,12 @@ def plan(
     if any(p.few_shot for p in about):
         pooled = open_items(dataset, configs, split=POOL_SPLITS, revision=revision)
         pool = Pool(pooled.rows, label_names=items.label_names)
-        rows = list(items.rows)
+        asked_about = items.rows
         items.extend(pooled)
     else:
-        rows = items.rows
-    rows, partial = _limited(rows, limit_sources)
-    questions = list(_questions(rows, names, items.label_names, cross_attribute, pool))
+        asked_about = items.rows
+    chosen, partial = _limited(asked_about, limit_sources)
+    questions = list(_questions(chosen, names, items.label_names, cross_attribute, pool))
     if not questions:
         raise DatasetError(f"no row fits the prompt(s) {names}")
     return Perception(items, questions, partial)
@@ -167,7 +167,7 @@ def _limited(
     for row in rows:
         speakers.setdefault(row.get("source_id") or row["id"], row.get("speaker_id") or "")
     turns: dict[str, int] = {}
-    ranked = []
+    ranked: list[tuple[int, int, str]] = []
     for source in sorted(speakers, key=lambda s: hashlib.sha256(s.encode()).digest()):
         turn = turns.get(speakers[source], 0)
         turns[speakers[source]] = turn + 1

@@ -5,8 +5,9 @@
     RUN/answers/rank-000.jsonl  append only, a line an attempt
     RUN/report/                 derived
 
-An answer counts from the moment its line is whole. A process that is killed loses at most what was
-in flight; nothing is ever counted twice, because a question's deciding attempt is chosen on reading.
+An answer counts from the moment its line is whole. A process that is killed loses at most what
+was in flight; nothing is ever counted twice, because a question's deciding attempt is chosen on
+reading.
 """
 
 import fcntl
