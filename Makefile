@@ -31,7 +31,7 @@ bench: $(VENV)/ready  ## Speed and memory against the plain reference
 
 $(VENV)/ready: setup.cfg pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[offline,dev]" --constraint constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[offline,models,api,dev]" --constraint constraints.txt
 	touch $@
 
 clean:
