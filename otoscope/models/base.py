@@ -92,6 +92,7 @@ class Answer:
     first_text: str | None = None
 
 
+@runtime_checkable
 class Model(Protocol):
     """Anybody's model. `answer` is all that is required.
 

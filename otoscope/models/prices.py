@@ -71,7 +71,7 @@ class Price:
     def estimate(
         self, *, n_questions: int, audio_s: float, n_characters: int, n_tokens_out: int
     ) -> float | None:
-        """An upper bound for questions not asked yet, or None where audio tokens are anybody's guess.
+        """What questions not asked yet cost at most, about; None without a rate of audio tokens.
 
         Args:
             n_questions: How many.

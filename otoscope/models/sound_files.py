@@ -5,11 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 import soundfile
-import soxr
-from jaxtyping import Int16
 
 from otoscope.acoustics import codec
 from otoscope.models.base import Sound
+from otoscope.models.sound import resampled
 
 FORMATS = {"wav": "WAV", "flac": "FLAC"}
 
@@ -21,27 +20,10 @@ class SoundFile(NamedTuple):
     n_clipped: int
 
 
-def resampled(sound: Sound, sampling_rate: int | None) -> tuple[Int16[np.ndarray, " n"], int]:
-    """16-bit samples at a rate, and the number clipped. The sound's own rate is exact.
-
-    Resampling (soxr, HQ) overshoots at steep edges, where a clip near full scale goes beyond it.
-
-    Raises:
-        AudioError: The sound itself is not finite or beyond full scale, or its rate not positive.
-    """
-    name = f"clip {sound.id!r}"
-    if sound.sampling_rate <= 0:
-        raise codec.AudioError(f"{name}: a sampling rate of {sound.sampling_rate} Hz")
-    pcm = codec.round_to_pcm(sound.samples[None], name=name)[0]
-    if sampling_rate in (None, sound.sampling_rate):
-        return pcm, 0
-    moved = soxr.resample(sound.samples, sound.sampling_rate, sampling_rate, quality="HQ")
-    inside = np.clip(moved, -1, 1)
-    return codec.round_to_pcm(inside[None], name=name)[0], int(np.sum(inside != moved))
-
-
 def sound_file(sound: Sound, sampling_rate: int | None, kind: str = "wav") -> SoundFile:
-    """A clip as the bytes of a mono file.
+    """A clip as the bytes of a mono file; at its own rate its 16-bit samples are exact.
+
+    Resampling overshoots at steep edges, so a clip near full scale can go beyond it.
 
     Args:
         sound: The clip.
@@ -49,10 +31,15 @@ def sound_file(sound: Sound, sampling_rate: int | None, kind: str = "wav") -> So
         kind: A key of `FORMATS`.
 
     Raises:
-        AudioError: As `resampled`.
+        AudioError: The clip itself is not finite or beyond full scale.
+        ModelError: It is empty, or its rate is no rate.
     """
-    pcm, n_clipped = resampled(sound, sampling_rate)
-    buffer = io.BytesIO()
+    name = f"clip {sound.id!r}"
+    codec.round_to_pcm(sound.samples[None], name=name)  # what resampling would hide
     rate = sampling_rate or sound.sampling_rate
+    moved = resampled(sound, rate)
+    inside = np.clip(moved, -1, 1)
+    pcm = codec.round_to_pcm(inside[None], name=name)[0]
+    buffer = io.BytesIO()
     soundfile.write(buffer, pcm, rate, format=FORMATS[kind], subtype="PCM_16")
-    return SoundFile(buffer.getvalue(), n_clipped)
+    return SoundFile(buffer.getvalue(), int(np.sum(inside != moved)))

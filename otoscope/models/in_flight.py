@@ -1,0 +1,101 @@
+"""Many calls at once, answers as they arrive: an event loop in a thread of its own.
+
+Whoever reads the answers may write, decode or draw a progress bar meanwhile; calls go on.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from concurrent.futures import Future
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+Q = TypeVar("Q")
+R = TypeVar("R")
+
+
+class LoopThread:
+    """A running event loop; `close` cancels whatever is still going on."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def submit(self, coroutine: Coroutine[Any, Any, R]) -> "Future[R]":
+        """Starts a coroutine there."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def close(self) -> None:
+        """Cancels, waits for the cancelled, and ends the thread."""
+        self.submit(_cancel_others()).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _cancel_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+def as_they_arrive(
+    loop: LoopThread,
+    questions: Iterable[Q],
+    call: Callable[[Q], Coroutine[Any, Any, R]],
+    *,
+    n_ahead: int,
+) -> Iterator[tuple[int, R]]:
+    """Each question's index and the result of its call, in the order in which calls end.
+
+    Questions are taken only as results are taken: never are more than `n_ahead` without a result.
+    What a call raises is raised here.
+    """
+    ended: SimpleQueue[tuple[int, Future[R]]] = SimpleQueue()
+    numbered = enumerate(questions)
+    n_open = 0
+    while True:
+        while n_open < n_ahead and (item := next(numbered, None)) is not None:
+            future = loop.submit(call(item[1]))
+            future.add_done_callback(partial(_put, ended, item[0]))
+            n_open += 1
+        if n_open == 0:
+            return
+        index, future = ended.get()
+        n_open -= 1
+        yield index, future.result()
+
+
+def _put(ended: "SimpleQueue[tuple[int, Future[R]]]", index: int, done: "Future[R]") -> None:
+    ended.put((index, done))
+
+
+class Pace:
+    """Spreads starts evenly over time, and holds all of them back when told to wait."""
+
+    def __init__(
+        self,
+        per_minute: float | None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._gap_s = 60 / per_minute if per_minute else 0.0
+        self._clock, self._sleep = clock, sleep
+        self._next = self._not_before = float("-inf")
+        self._queue = asyncio.Lock()
+
+    async def turn(self) -> None:
+        """Returns when the next call may start."""
+        async with self._queue:
+            while (wait := max(self._next, self._not_before) - self._clock()) > 0:
+                await self._sleep(wait)
+            self._next = self._clock() + self._gap_s
+
+    def hold(self, seconds: float) -> None:
+        """No call starts within so many seconds from now."""
+        self._not_before = max(self._not_before, self._clock() + seconds)

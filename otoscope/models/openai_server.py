@@ -1,0 +1,269 @@
+"""Any server that speaks chat completions with `input_audio`: vLLM, SGLang, OpenAI, Gemini, …
+
+    otoscope run perception --model openai:gpt-audio …
+    otoscope run perception --model openai:Qwen/Qwen2-Audio-7B-Instruct \
+        --base-url http://localhost:8000/v1 …
+
+The key is read from the environment when a call is made; it is nowhere kept.
+"""
+
+import base64
+import ipaddress
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from otoscope.acoustics.codec import AudioError
+from otoscope.models.base import Answer, Asked, ModelError, Sound, Status
+from otoscope.models.in_flight import LoopThread, as_they_arrive
+from otoscope.models.presets import PRESETS, Preset
+from otoscope.models.prices import price_of, read_prices
+from otoscope.models.server_calls import Calls, Request, Server
+from otoscope.models.server_replies import Redactor, without_credentials
+from otoscope.models.sound import RESAMPLER
+from otoscope.models.sound_files import FORMATS, sound_file
+
+OPENAI_URL = "https://api.openai.com/v1"
+OTHER_NAMES = {"thinking_level": "reasoning_effort"}
+"""Settings of presets whose field in a chat completion has another name."""
+
+
+class OpenAIServer(Server):
+    """A model behind a server. Made by `open_openai`, which says what the settings mean."""
+
+    @property
+    def batch_size(self) -> int:
+        """What is in flight at once."""
+        return self.concurrency
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """Everything that changes the result; no key, no credentials."""
+        return {
+            "kind": "openai",
+            "model": self.model,
+            "revision": self.revision,
+            "base_url": self.base_url,
+            "preset": self.preset,
+            "settings": dict(self.fields),
+            "retry_max_tokens": self.retry_max_tokens,
+            "sampling_rate": self.sampling_rate,
+            "resampler": RESAMPLER,
+            "audio_format": self.audio_format,
+        }
+
+    def answer(self, questions: Sequence[Asked]) -> list[Answer]:
+        """One answer a question, in order."""
+        return [answer for _, answer in sorted(self.stream(questions), key=lambda pair: pair[0])]
+
+    def stream(self, questions: Iterable[Asked]) -> Iterator[tuple[int, Answer]]:
+        """Answers as they arrive; at most twice `concurrency` questions are held in memory.
+
+        Raises:
+            ModelError: The server has not answered anything yet and will not: no such model, no
+                valid key, nobody there.
+        """
+        redactor = Redactor(self.key())
+        loop = LoopThread()
+        try:
+            calls = loop.submit(Calls.begin(self, redactor)).result()
+            try:
+                yield from as_they_arrive(
+                    loop,
+                    map(self.request, questions),
+                    calls.answer,
+                    n_ahead=2 * self.concurrency,
+                )
+            finally:
+                loop.submit(calls.end()).result()
+        finally:
+            loop.close()
+
+    def request(self, asked: Asked) -> Request | Answer:
+        """What is sent for a question: parts in its order, clips as files in base64.
+
+        A clip that is no sound makes it an answer of status `error`.
+        """
+        content: list[dict[str, Any]] = []
+        n_clipped = 0
+        try:
+            for part in asked.parts:
+                if isinstance(part, Sound):
+                    data, n = sound_file(part, self.sampling_rate, self.audio_format)
+                    coded = {
+                        "data": base64.b64encode(data).decode(),
+                        "format": self.audio_format,
+                    }
+                    content.append({"type": "input_audio", "input_audio": coded})
+                    n_clipped += n
+                else:
+                    content.append({"type": "text", "text": part.text})
+        except (AudioError, ModelError) as error:
+            return Answer(None, Status.ERROR, detail=str(error))
+        audio_s = sum(sound.duration_s for sound in asked.sounds)
+        return Request(content, audio_s, n_clipped, asked.question.parser)
+
+    def heard(self, asked: Asked) -> bytes:
+        """The files that are sent, one after another."""
+        return b"".join(
+            sound_file(sound, self.sampling_rate, self.audio_format).data for sound in asked.sounds
+        )
+
+    def estimate(self, *, n_questions: int, audio_s: float, n_characters: int) -> float | None:
+        """What so many questions cost at most, about; None where no price or rate is known."""
+        if self.price is None:
+            return None
+        limit = self.fields.get("max_tokens") or self.fields.get("max_completion_tokens")
+        return limit and self.price.estimate(
+            n_questions=n_questions,
+            audio_s=audio_s,
+            n_characters=n_characters,
+            n_tokens_out=max(limit, self.retry_max_tokens or 0),
+        )
+
+
+def open_openai(
+    name: str | None,
+    revision: str | None = None,
+    *,
+    base_url: str | None = None,
+    api_key_env: str = "OPENAI_API_KEY",
+    preset: str | None = None,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    retry_max_tokens: int | None = None,
+    extra: Mapping[str, Any] | None = None,
+    sampling_rate: int | None = 16_000,
+    audio_format: str = "wav",
+    max_audio_s: float | None = None,
+    concurrency: int = 8,
+    requests_per_minute: float | None = None,
+    timeout_s: float = 60.0,
+    max_retries: int = 5,
+    backoff_s: float = 1.0,
+    longest_wait_s: float = 120.0,
+    prices: Path | str | None = None,
+) -> OpenAIServer:
+    """`openai:NAME`; a revision is recorded, as a server cannot be asked for one.
+
+    Args:
+        name: What the server calls the model.
+        revision: What the server is known to serve, such as a commit; part of the answer cache.
+        base_url: Usually ends in `/v1`; `OPENAI_BASE_URL`, else OpenAI's own.
+        api_key_env: Variable that holds the key. A local server needs none.
+        preset: A name in `PRESETS`; what is given below goes before it.
+        temperature: 0 unless a preset says otherwise.
+        max_tokens: Limit of an answer, 128 unless a preset says otherwise.
+        retry_max_tokens: Ask once more with this limit when an answer cannot be parsed (the
+            published second try has 256); both texts are kept.
+        extra: More fields of the request; None drops one, as in
+            `{"max_tokens": None, "max_completion_tokens": 128}`.
+        sampling_rate: Of what is sent, in Hz; 0 or None sends each clip at its own.
+        audio_format: `wav`, or `flac` where the server takes it.
+        max_audio_s: The longest clip the model hears to its end, if known.
+        concurrency: Requests in flight at once.
+        requests_per_minute: Starts are spread evenly to stay below; None for no limit.
+        timeout_s: For one attempt.
+        max_retries: After 429, 5xx, timeouts and broken connections.
+        backoff_s: The first wait, doubled each time up to 30 s, with jitter; a server's
+            Retry-After goes before it and holds back all requests.
+        longest_wait_s: A Retry-After longer than this is not waited for.
+        prices: A CSV with the columns of `otoscope/models/data/prices.csv`, instead of it.
+
+    Raises:
+        ModelError: A setting that cannot be used, or a key that is missing.
+    """
+    if not name:
+        raise ModelError("openai: name the model the server has, as in openai:gpt-audio")
+    url = base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
+    host = _host(url)
+    if not _is_local(host) and not os.environ.get(api_key_env):
+        raise ModelError(
+            f"openai: {host} wants a key; put it into the environment variable {api_key_env} "
+            "(any text if the server needs none)"
+        )
+    if audio_format not in FORMATS:
+        raise ModelError(f"openai: audio format {audio_format!r} is none of {sorted(FORMATS)}")
+    for what, value, least in (
+        ("concurrency", concurrency, 1),
+        ("max_retries", max_retries, 0),
+        ("timeout_s", timeout_s, 1e-3),
+        ("sampling_rate", sampling_rate or 0, 0),
+        ("requests_per_minute", 1 if requests_per_minute is None else requests_per_minute, 1e-3),
+    ):
+        if value < least:
+            raise ModelError(f"openai: {what} is {value}; at least {least:g}")
+    fields = _fields(preset) | {
+        key: value
+        for key, value in (("temperature", temperature), ("max_tokens", max_tokens))
+        if value is not None
+    }
+    fields |= extra or {}
+    return OpenAIServer(
+        model=name,
+        revision=revision,
+        base_url=url,
+        key_env=api_key_env,
+        fields={key: value for key, value in fields.items() if value is not None},
+        sampling_rate=sampling_rate or None,
+        max_audio_s=max_audio_s,
+        audio_format=audio_format,
+        preset=preset,
+        retry_max_tokens=retry_max_tokens,
+        concurrency=concurrency,
+        requests_per_minute=requests_per_minute,
+        timeout_s=timeout_s,
+        max_retries=max_retries,
+        backoff_s=backoff_s,
+        longest_wait_s=longest_wait_s,
+        price=price_of(name, host, read_prices(Path(prices) if prices else None)),
+    )
+
+
+def _fields(name: str | None) -> dict[str, Any]:
+    """A preset as fields of a request."""
+    try:
+        preset: Preset = PRESETS[name or "greedy"]
+    except LookupError as error:
+        raise ModelError(str(error.args[0])) from None
+    if foreign := sorted(set(preset.extra) - set(OTHER_NAMES)):
+        raise ModelError(f"openai: preset {name!r} has settings no chat server takes: {foreign}")
+    temperature = 0.0 if preset.sampled is False else preset.temperature
+    return {
+        "temperature": temperature,
+        "top_p": preset.top_p,
+        "top_k": preset.top_k,
+        "repetition_penalty": preset.repetition_penalty,
+        "seed": preset.seed,
+        "max_tokens": preset.max_new_tokens,
+        **{OTHER_NAMES[key]: value for key, value in preset.extra.items()},
+    }
+
+
+def _host(url: str) -> str:
+    """The host of a base URL that can be used, and shown."""
+    shown = without_credentials(url)
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname if parts.scheme in ("http", "https") else None
+    except ValueError:
+        host = None
+    if not host:
+        raise ModelError(
+            f"openai: {shown!r} is no base URL; one looks like http://localhost:8000/v1"
+        )
+    if "@" in parts.netloc or parts.query:
+        raise ModelError(
+            f"openai: the base URL {shown} carries a password or a query, which would end up in "
+            "logs; the key belongs in the environment"
+        )
+    return host
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

@@ -1,0 +1,219 @@
+"""One stream of calls to a chat server: many at once, retried, and every failure named."""
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import openai
+import tenacity
+
+from otoscope.models.base import Answer, ModelError, Status
+from otoscope.models.in_flight import Pace
+from otoscope.models.prices import Price
+from otoscope.models.server_replies import (
+    FILTER_CODES,
+    Redactor,
+    ReplyError,
+    answer_in,
+    code_of,
+    message_of,
+    parse_reply,
+    retry_after,
+    usage_in,
+)
+from otoscope.responses import PARSERS
+
+LONGEST_BACKOFF_S = 30.0
+HOPELESS = {401, 403, 404}
+"""Statuses that the next question would get too."""
+
+PASSING = (TimeoutError, openai.APITimeoutError, openai.APIConnectionError)
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where to ask for which model, and how; `open_openai` says what the settings mean.
+
+    Attributes:
+        fields: Of every request, besides model and messages.
+        price: Of the model there, if known.
+        server_models: Names that the server gave its model, as far as answers came.
+    """
+
+    model: str
+    revision: str | None
+    base_url: str = field(repr=False)
+    key_env: str
+    fields: Mapping[str, Any]
+    sampling_rate: int | None
+    max_audio_s: float | None
+    audio_format: str
+    preset: str | None
+    retry_max_tokens: int | None
+    concurrency: int
+    requests_per_minute: float | None
+    timeout_s: float
+    max_retries: int
+    backoff_s: float
+    longest_wait_s: float
+    price: Price | None
+    server_models: set[str] = field(default_factory=set)
+
+    def key(self) -> str | None:
+        """The key, read from the environment at the time."""
+        return os.environ.get(self.key_env) or None
+
+
+@dataclass(frozen=True)
+class Request:
+    """A question as it is sent, and what a report needs to know about it."""
+
+    content: list[dict[str, Any]] = field(repr=False)
+    audio_s: float
+    n_clipped: int
+    parser: str
+
+
+class Calls:
+    """The calls of one stream, all in its event loop."""
+
+    def __init__(self, server: Server, redactor: Redactor) -> None:
+        self._server, self._redactor = server, redactor
+        self._gate = asyncio.Semaphore(server.concurrency)
+        self._pace = Pace(server.requests_per_minute)
+        self._client = openai.AsyncOpenAI(
+            api_key=server.key() or "none",
+            base_url=server.base_url,
+            timeout=server.timeout_s,
+            max_retries=0,
+        )
+        self._create = self._client.chat.completions.with_raw_response.create
+
+    @classmethod
+    async def begin(cls, server: Server, redactor: Redactor) -> "Calls":
+        """Made within the event loop that its client belongs to."""
+        return cls(server, redactor)
+
+    async def end(self) -> None:
+        """Closes all connections."""
+        await self._client.close()
+
+    async def answer(self, request: Request | Answer) -> Answer:
+        """One question's answer, whatever happens, save what is hopeless from the start."""
+        if isinstance(request, Answer):
+            return request
+        async with self._gate:
+            began = time.perf_counter()
+            fields = self._server.fields
+            answer = await self._ask(request, fields)
+            if self._second_try(request, answer):
+                limit = "max_tokens" if "max_tokens" in fields else "max_completion_tokens"
+                more = {**fields, limit: self._server.retry_max_tokens}
+                second = await self._ask(request, more)
+                answer = replace(second, first_text=answer.text, cost=_sum(answer, second))
+            if request.n_clipped and not answer.detail:
+                clipped = f"{request.n_clipped} samples clipped in resampling"
+                answer = replace(answer, detail=clipped)
+            return replace(answer, wall_s=time.perf_counter() - began)
+
+    def _second_try(self, request: Request, answer: Answer) -> bool:
+        if self._server.retry_max_tokens is None or answer.status is not Status.OK:
+            return False
+        return PARSERS[request.parser](answer.text or "").label is None
+
+    async def _ask(self, request: Request, fields: Mapping[str, Any]) -> Answer:
+        server = self._server
+        attempts = tenacity.AsyncRetrying(
+            stop=tenacity.stop_after_attempt(server.max_retries + 1),
+            wait=self._wait,
+            retry=tenacity.retry_if_exception(self._passes),
+            reraise=True,
+        )
+        try:
+            content: bytes = await attempts(self._once, request.content, fields)
+            reply = parse_reply(content)
+            answer = answer_in(reply, self._redactor)
+        except (openai.APIError, TimeoutError, ReplyError) as error:
+            return self._failure(error, attempts.statistics.get("attempt_number", 1))
+        server.server_models.add(str(reply.get("model") or ""))
+        if server.price is None:
+            return answer
+        return replace(answer, cost=server.price.cost(usage_in(reply), request.audio_s))
+
+    async def _once(self, content: list[dict[str, Any]], fields: Mapping[str, Any]) -> bytes:
+        await self._pace.turn()
+        message: Any = {"role": "user", "content": content}
+        async with asyncio.timeout(self._server.timeout_s):
+            reply = await self._create(
+                model=self._server.model, messages=[message], extra_body=dict(fields)
+            )
+        return reply.content
+
+    def _passes(self, error: BaseException) -> bool:
+        """Whether a failure may be gone at the next attempt."""
+        if isinstance(error, openai.APIStatusError):
+            asked = retry_after(error.response.headers)
+            if asked is not None and asked > self._server.longest_wait_s:
+                return False
+            spent = code_of(error.body) == "insufficient_quota"
+            return not spent and (error.status_code in (408, 409, 429) or error.status_code >= 500)
+        return isinstance(error, PASSING)
+
+    def _wait(self, state: tenacity.RetryCallState) -> float:
+        """As long as the server asks for, else exponentially longer with jitter."""
+        error = state.outcome.exception() if state.outcome else None
+        if isinstance(error, openai.APIStatusError):
+            asked = retry_after(error.response.headers)
+            if asked is not None:
+                self._pace.hold(asked)
+                return asked
+        backoff = tenacity.wait_exponential_jitter(
+            multiplier=self._server.backoff_s, max=LONGEST_BACKOFF_S, jitter=self._server.backoff_s
+        )
+        return backoff(state)
+
+    def _failure(self, error: Exception, n_attempts: int) -> Answer:
+        server, line = self._server, self._redactor.line
+        tried = f" ({n_attempts} attempts)" if n_attempts > 1 else ""
+        if isinstance(error, TimeoutError | openai.APITimeoutError):
+            return Answer(
+                None, Status.TIMEOUT, detail=f"no answer within {server.timeout_s:g} s{tried}"
+            )
+        if isinstance(error, openai.APIStatusError):
+            if code_of(error.body) in FILTER_CODES:
+                return Answer(None, Status.FILTERED, detail=line(message_of(error.body)))
+            detail = line(f"HTTP {error.status_code}{tried}: {self._explained(error)}")
+            hopeless = error.status_code in HOPELESS or code_of(error.body) == "insufficient_quota"
+        elif isinstance(error, openai.APIConnectionError):
+            cause = error.__cause__ or error
+            hopeless = type(cause).__name__ == "ConnectError"
+            detail = line(
+                f"no connection to {server.base_url}{tried}: {cause or type(cause).__name__}"
+            )
+        else:
+            hopeless, detail = False, line(f"{error}{tried}")
+        if hopeless and not server.server_models:
+            raise ModelError(detail) from None
+        return Answer(None, Status.ERROR, detail=detail)
+
+    def _explained(self, error: openai.APIStatusError) -> str:
+        """An error in words, with the way out where we know one."""
+        server, said = self._server, message_of(error.body)
+        where = server.base_url
+        if error.status_code == 404:
+            if "model" not in f"{said} {code_of(error.body)}".lower():
+                return f"nothing at {where}; a base URL usually ends in /v1 ({said})"
+            instead = server.price.replaced_by if server.price else ""
+            way = f"use {instead!r}" if instead else "it may be retired: name one that is served"
+            return f"no model {server.model!r} at {where}; {way}, or replay saved answers ({said})"
+        if error.status_code in (401, 403):
+            return f"{where} does not accept the key in {server.key_env} ({said})"
+        return said
+
+
+def _sum(first: Answer, second: Answer) -> float | None:
+    costs = [first.cost, second.cost]
+    return None if None in costs else sum(cost for cost in costs if cost is not None)

@@ -1,0 +1,168 @@
+"""What a chat server says back, read: an answer, or why there is none, never a key.
+
+Servers differ, so a reply is read as plain JSON with every field optional.
+"""
+
+import base64
+import datetime
+import email.utils
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from otoscope.models.base import Answer, Status
+
+LONGEST_DETAIL = 300
+KEY_LIKE = re.compile(r"\b(?:sk|AIza)[-\w*]{8,}|\b(?:Bearer|Basic)\s+[^\s'\"]+", re.IGNORECASE)
+FILTER_CODES = {"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"}
+
+
+class ReplyError(ValueError):
+    """A reply that holds no answer; the message says what is wrong with it."""
+
+
+class Redactor:
+    """Takes a key out of texts, in whatever form they carry it."""
+
+    def __init__(self, key: str | None) -> None:
+        forms = {key, quote(key, safe=""), base64.b64encode(key.encode()).decode()} if key else ()
+        self._forms = sorted(forms, key=len, reverse=True)
+
+    def text(self, text: str) -> str:
+        """The text, the key replaced by `[key]`."""
+        for form in self._forms:
+            text = text.replace(form, "[key]")
+        return text
+
+    def line(self, text: str) -> str:
+        """As `text`, and whatever looks like a key too; one line of bounded length."""
+        return " ".join(KEY_LIKE.sub("[key]", self.text(text)).split())[:LONGEST_DETAIL]
+
+    def __repr__(self) -> str:
+        return f"Redactor({len(self._forms)} forms)"
+
+
+def without_credentials(url: str) -> str:
+    """A URL without user, password, query and fragment.
+
+    >>> without_credentials("https://me:secret@example.org:8000/v1?key=secret")
+    'https://example.org:8000/v1'
+    """
+    scheme, colon, rest = url.partition("://")
+    host_and_path = rest if colon else scheme
+    host, slash, path = re.split(r"[?#]", host_and_path)[0].partition("/")
+    return f"{scheme if colon else ''}{colon}{host.rpartition('@')[2]}{slash}{path}"
+
+
+def parse_reply(content: bytes) -> dict[str, Any]:
+    """A reply's JSON object.
+
+    Raises:
+        ReplyError: It is none.
+    """
+    try:
+        reply = json.loads(content)
+    except ValueError:
+        start = content[:60].decode("utf-8", errors="replace")
+        raise ReplyError(f"the server's reply is not JSON: {start!r}") from None
+    if not isinstance(reply, dict):
+        raise ReplyError(f"the server's reply is a JSON {type(reply).__name__}, not an object")
+    return reply
+
+
+def answer_in(reply: Mapping[str, Any], redactor: Redactor) -> Answer:
+    """The answer that a chat completion carries.
+
+    A refusal and a filtered answer keep what text there is. An answer without text is an empty
+    text, since the model was asked and said nothing.
+
+    Raises:
+        ReplyError: There is no choice, or it has no message.
+    """
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or not choices:
+        error = reply.get("error")
+        raise ReplyError(
+            f"the server's reply holds no choice{f': {message_of(error)}' if error else ''}"
+        )
+    choice = choices[0]
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(message, dict):
+        raise ReplyError("the server's reply has a choice without a message")
+    usage = usage_in(reply)
+    text = redactor.text(_text(message.get("content")))
+    status, detail = Status.OK, ""
+    if choice.get("finish_reason") == "content_filter":
+        status, detail = Status.FILTERED, "finish_reason content_filter"
+    elif refusal := message.get("refusal"):
+        status, detail = Status.REFUSED, "refusal"
+        text = text or redactor.text(str(refusal))
+    return Answer(
+        text if text or status is Status.OK else None,
+        status,
+        text_truncated=choice.get("finish_reason") == "length",
+        n_tokens_in=_count(usage.get("prompt_tokens")),
+        n_tokens_out=_count(usage.get("completion_tokens")),
+        detail=detail,
+    )
+
+
+def usage_in(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """What the server counted; empty where it did not."""
+    usage = reply.get("usage")
+    return usage if isinstance(usage, dict) else {}
+
+
+def message_of(body: Any) -> str:
+    """The words in an error's body, whichever shape it has."""
+    if isinstance(body, dict):
+        inner = body.get("error", body)
+        if isinstance(inner, dict):
+            return str(inner.get("message") or inner.get("detail") or json.dumps(inner))
+        return str(inner)
+    return "" if body is None else str(body)
+
+
+def code_of(body: Any) -> str:
+    """The error code in a body, or nothing."""
+    if isinstance(body, dict):
+        inner = body.get("error", body)
+        if isinstance(inner, dict):
+            return str(inner.get("code") or inner.get("type") or "")
+    return ""
+
+
+def retry_after(
+    headers: Mapping[str, str], *, now: datetime.datetime | None = None
+) -> float | None:
+    """Seconds that a server asks to wait, or None where it does not say.
+
+    >>> retry_after({"retry-after": "1.5"}), retry_after({"retry-after-ms": "20"}), retry_after({})
+    (1.5, 0.02, None)
+    """
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            return max(0.0, float(headers[name]) / unit)
+        except (KeyError, ValueError):
+            continue
+    try:
+        when = email.utils.parsedate_to_datetime(headers["retry-after"])
+    except (KeyError, ValueError):
+        return None
+    now = now or datetime.datetime.now(datetime.UTC)
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=datetime.UTC)
+    return max(0.0, (when - now).total_seconds())
+
+
+def _text(content: Any) -> str:
+    """A message's text; some servers send a list of parts."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return "" if content is None else str(content)
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) else None
