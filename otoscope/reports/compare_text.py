@@ -3,6 +3,7 @@
 import math
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -12,20 +13,22 @@ from otoscope.reports.tables import MISSING
 from otoscope.reports.terminal import Column, table, visible
 from otoscope.statistics.pairs import Difference
 
-HEADS = (
-    Column("category"),
+SHARES = (
     Column("n", True),
     Column("A %", True),
     Column("B %", True),
     Column("A - B", True),
     Column("by source", True),
     Column("bootstrap", True),
+)
+TESTS = (
     Column("only A", True),
     Column("only B", True),
     Column("p", True),
     Column("Holm", True),
     Column("detectable", True),
 )
+ALL = "all"
 LEGEND = (
     "A - B in points, with 95 % intervals: by source (clips of one source taken together) and from "
     "the paired bootstrap (questions taken as independent). p: McNemar's exact test; Holm: "
@@ -45,7 +48,8 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     console.print(_different(comparison) or Text("\nNothing differs in how they were made.\n"))
     for line in _sizes(comparison):
         say(line)
-    console.print(table(_heads(comparison), [_row(cell, comparison) for cell in comparison.cells]))
+    for part in _tables(comparison, console):
+        console.print(part)
     say(LEGEND)
     for line in _cautions(comparison):
         say(line)
@@ -85,17 +89,27 @@ def _outcomes(name: str, side: Side) -> str:
     return f"{name}: {said}{' (not parsed is not correct)' if bad else ''}."
 
 
-def _heads(comparison: Comparison) -> tuple[Column, ...]:
-    return (Column("prompt"), *HEADS) if _by_prompt(comparison) else HEADS
+def _tables(comparison: Comparison, console: Console) -> list[Table]:
+    """One table where it fits, else shares and tests one below the other."""
+    by_prompt = any(cell.prompt is not None for cell in comparison.cells)
+    names = (*((Column("prompt"),) if by_prompt else ()), Column("category"))
+
+    def of(*columns: Column) -> Table:
+        rows = []
+        for cell in comparison.cells:
+            told = _told(cell)
+            prompt = [cell.prompt or ALL] if by_prompt else []
+            rows.append([*prompt, cell.category or ALL, *(told[column] for column in columns)])
+        return table((*names, *columns), rows)
+
+    whole = of(*SHARES, *TESTS)
+    fits = Measurement.get(console, console.options, whole).maximum < console.width
+    return [whole] if fits else [of(*SHARES), of(*TESTS)]
 
 
-def _by_prompt(comparison: Comparison) -> bool:
-    return any(cell.prompt is not None for cell in comparison.cells)
-
-
-def _row(cell: Cell, comparison: Comparison) -> list[str]:
+def _told(cell: Cell) -> dict[Column, str]:
     first, second = cell.accuracies
-    numbers = [
+    values = (
         str(cell.counts.n),
         f"{100 * first:.1f}",
         f"{100 * second:.1f}",
@@ -107,13 +121,12 @@ def _row(cell: Cell, comparison: Comparison) -> list[str]:
         _p(cell.p_value),
         MISSING if cell.p_holm is None else _p(cell.p_holm),
         MISSING if math.isnan(cell.detectable) else f"{100 * cell.detectable:.1f}",
-    ]
-    names = [cell.prompt or "all"] if _by_prompt(comparison) else []
-    return [*names, cell.category or "all", *numbers]
+    )
+    return dict(zip((*SHARES, *TESTS), values, strict=True))
 
 
 def _interval(difference: Difference) -> str:
-    return f"{100 * difference.low:+.1f} to {100 * difference.high:+.1f}"
+    return f"{100 * difference.low:+.1f} … {100 * difference.high:+.1f}"
 
 
 def _p(p_value: float) -> str:
@@ -121,7 +134,7 @@ def _p(p_value: float) -> str:
 
 
 def _cautions(comparison: Comparison) -> list[str]:
-    doubtful = [cell.category or "all" for cell in comparison.cells if cell.in_doubt]
+    doubtful = [cell.category or ALL for cell in comparison.cells if cell.in_doubt]
     if not doubtful:
         return []
     return [
