@@ -62,9 +62,9 @@ def load(
         "revision": which.get("commit", revision),
         "trust_remote_code": trust_remote_code,
     }
-    config = _loaded(transformers.AutoConfig, "configuration", name, **where)
+    config = _loaded("AutoConfig", name, **where)
     family = _family(name, config)
-    processor = _loaded(transformers.AutoProcessor, "processor", name, **where)
+    processor = _loaded("AutoProcessor", name, **where)
     sampling_rate = _checked(name, family, processor, config)
     model, missing = _weights(transformers, family, name, dtype, device_map, where)
     if missing:
@@ -122,9 +122,11 @@ def _library(module: str) -> Any:
         ) from error
 
 
-def _loaded(auto: Any, what: str, name: str, **where: Any) -> Any:
+def _loaded(auto: str, name: str, **where: Any) -> Any:
+    """A configuration or processor; what fails to import does so when it is looked up."""
+    what = {"AutoConfig": "configuration", "AutoProcessor": "processor"}[auto]
     try:
-        return auto.from_pretrained(name, **where)
+        return getattr(_library("transformers"), auto).from_pretrained(name, **where)
     except (OSError, ValueError, ImportError, TypeError, AttributeError) as error:
         raise ModelError(
             f"the {what} of {name!r} cannot be loaded: {_first_line(error)}; {WAY_OUT}"

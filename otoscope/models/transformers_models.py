@@ -3,9 +3,6 @@
 `--model transformers:PATH_OR_ID@REVISION`. Families differ in one table, `families.py`.
 """
 
-import gc
-import logging
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +13,9 @@ from otoscope.models.decoding import Settings, generation_of, label_scores, spea
 from otoscope.models.encoding import Encoder
 from otoscope.models.loading import Loaded, load
 from otoscope.models.presets import PRESETS
+from otoscope.models.room import Room, free, ran_out
 from otoscope.models.sound import RESAMPLER, OnLong
 
-LOG = logging.getLogger(__name__)
 UNTELLING = {
     "_from_model_config",
     "output_attentions",
@@ -26,27 +23,6 @@ UNTELLING = {
     "transformers_version",
     "use_cache",
 }
-NO_ROOM = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
-
-
-@dataclass
-class Room:
-    """How many questions fit into memory at once; models that share weights share it."""
-
-    batch_size: int
-    told: bool = False
-
-    def halve(self, tried: int) -> None:
-        """Half of what was tried from now on; said the first time."""
-        self.batch_size = max(1, tried // 2)
-        if not self.told:
-            LOG.warning(
-                "out of memory with %d questions at once; going on with %d, and with half of that "
-                "again wherever it must be",
-                tried,
-                self.batch_size,
-            )
-        self.told = True
 
 
 @dataclass(frozen=True)
@@ -153,17 +129,12 @@ class TransformersModel:
 
     def _if_it_fits(self, batch: Sequence[Asked]) -> list[Answer] | None:
         """None when memory ran out; by then, what was allocated is free again."""
-        import torch
-
         try:
             return self._answered(batch)
         except (RuntimeError, MemoryError) as error:
-            known = isinstance(error, torch.OutOfMemoryError | MemoryError)
-            if not known and not NO_ROOM.search(str(error)):
+            if not ran_out(error):
                 raise
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        free()
         return None
 
     def _answered(self, batch: Sequence[Asked]) -> list[Answer]:
@@ -220,7 +191,7 @@ class TransformersModel:
 
 
 def open_transformers(
-    name: str,
+    name: str | None,
     revision: str | None = None,
     *,
     adapter: str | None = None,
@@ -253,6 +224,8 @@ def open_transformers(
         ModelError: The model cannot be used; says why, and the way out.
         LookupError: No such preset.
     """
+    if name is None:
+        raise ModelError("name a checkpoint: `--model transformers:PATH_OR_ID@REVISION`")
     if batch_size < 1:
         raise ModelError(f"batch_size must be 1 or more, not {batch_size}")
     chosen = PRESETS[preset or "greedy"]

@@ -1,0 +1,161 @@
+"""Kimi-Audio, which lives outside transformers: `--model otoscope.models.kimi_audio:KimiAudio`.
+
+It comes in by the door that is open to any model: a class with `answer(questions)`. Needs a GPU and
+the package `kimia_infer` of https://github.com/MoonshotAI/Kimi-Audio. That package writes a log,
+`kimia_audio.log`, into the working directory.
+
+UNRUN: written to the public interface of `kimia_infer.api.kimia.KimiAudio` and tested on a stand-in
+with the same signatures; it has not been run with the real package or its weights.
+"""
+
+import importlib
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+from jaxtyping import Float
+
+from otoscope.models.base import Answer, Asked, ModelError, Sound, Status
+from otoscope.models.checkpoints import identity
+from otoscope.models.presets import PRESETS
+from otoscope.models.room import free, ran_out
+from otoscope.models.sound import RESAMPLER, OnLong, fitted
+
+PROVEN = "unrun"
+PRESET = PRESETS["kimi-audio"]
+SAMPLING = {
+    "text_temperature": PRESET.temperature,
+    "text_top_k": PRESET.top_k,
+    "text_repetition_penalty": PRESET.repetition_penalty,
+    **PRESET.extra,
+}
+"""Keyword arguments of `generate`. Source: `docs/papers.md`, VocalGrad benchmark, backends."""
+
+
+class KimiAudio:
+    """One question at a time; text and clips become user messages in the order of the question.
+
+    Attributes:
+        batch_size: 1: the package takes one conversation.
+        sampling_rate: 16 kHz, at which clips are handed over as files.
+        max_audio_s: The window of its Whisper encoder.
+    """
+
+    batch_size = 1
+    sampling_rate = 16000
+    max_audio_s = 30.0
+
+    def __init__(
+        self,
+        name: str = PRESET.model,
+        revision: str | None = None,
+        *,
+        max_new_tokens: int = PRESET.max_new_tokens,
+        on_long: OnLong = "refuse",
+    ) -> None:
+        """Loads the weights, without the part that turns answers into sound.
+
+        Args:
+            name: A local folder or a Hub repository.
+            revision: Of the repository; fetched here, since the package itself takes the newest.
+            max_new_tokens: Most tokens of an answer.
+            on_long: `refuse` a clip longer than `max_audio_s`, or `flag` it and give its beginning.
+
+        Raises:
+            ModelError: The package is not installed, or there are no such weights.
+        """
+        try:
+            package = importlib.import_module("kimia_infer.api.kimia")
+        except ImportError as error:
+            raise ModelError(
+                f"Kimi-Audio needs the package kimia_infer ({error}); clone "
+                "https://github.com/MoonshotAI/Kimi-Audio, install its requirements and put the "
+                "clone on PYTHONPATH"
+            ) from error
+        try:
+            self._which = identity(name, revision)
+            folder = name if Path(name).is_dir() else _snapshot(name, self._which["commit"])
+        except OSError as error:
+            raise ModelError(f"no weights of Kimi-Audio at {name!r}: {error}") from error
+        self._inner = package.KimiAudio(model_path=folder, load_detokenizer=False)
+        self._max_new_tokens, self._on_long = max_new_tokens, on_long
+
+    def with_settings(self, *, max_new_tokens: int) -> "KimiAudio":
+        """The same weights with another limit on the length of an answer."""
+        sibling = object.__new__(type(self))
+        sibling.__dict__ = self.__dict__ | {"_max_new_tokens": max_new_tokens}
+        return sibling
+
+    def description(self) -> dict[str, Any]:
+        """All that changes an answer, ready for JSON."""
+        return {
+            "kind": "kimi-audio",
+            **self._which,
+            "dtype": "bfloat16",
+            "sampling_rate": self.sampling_rate,
+            "max_audio_s": self.max_audio_s,
+            "on_long": self._on_long,
+            "resampler": RESAMPLER,
+            "decoding": {"preset": PRESET.name, **SAMPLING},
+            "max_new_tokens": self._max_new_tokens,
+        }
+
+    def heard(self, asked: Asked) -> bytes:
+        """The samples that are handed over as files; what the package makes of them stays inside."""
+        return b"".join(self._fitted(sound)[0].tobytes() for sound in asked.sounds)
+
+    def answer(self, questions: Sequence[Asked]) -> list[Answer]:
+        """One answer a question, in order.
+
+        The package counts no tokens, so their numbers are None, and whether a text was cut is not
+        known either.
+
+        Raises:
+            ModelError: A clip is longer than `max_audio_s` and to be refused.
+        """
+        return [self._answered(asked) for asked in questions]
+
+    def _answered(self, asked: Asked) -> Answer:
+        started = time.perf_counter()
+        with tempfile.TemporaryDirectory(prefix="otoscope-") as folder:
+            messages, cut = self._messages(asked, Path(folder))
+            try:
+                _, text = self._inner.generate(
+                    messages, output_type="text", max_new_tokens=self._max_new_tokens, **SAMPLING
+                )
+                detail = ""
+            except (RuntimeError, MemoryError) as error:
+                if not ran_out(error):
+                    raise
+                text, detail = None, "out of memory with this question"
+        if text is None:
+            free()
+        status = Status.OK if text is not None else Status.ERROR
+        wall_s = time.perf_counter() - started
+        return Answer(text, status, audio_truncated=cut, wall_s=wall_s, detail=detail)
+
+    def _messages(self, asked: Asked, folder: Path) -> tuple[list[dict[str, str]], bool]:
+        messages, cut = [], False
+        for place, part in enumerate(asked.parts):
+            if isinstance(part, Sound):
+                samples, shortened = self._fitted(part)
+                kind, content = "audio", str(folder / f"{place:03d}.wav")
+                soundfile.write(content, samples, self.sampling_rate, subtype="FLOAT")
+                cut = cut or shortened
+            else:
+                kind, content = "text", part.text
+            messages.append({"role": "user", "message_type": kind, "content": content})
+        return messages, cut
+
+    def _fitted(self, sound: Sound) -> tuple[Float[np.ndarray, " n_heard"], bool]:
+        return fitted(sound, self.sampling_rate, self.max_audio_s, self._on_long)
+
+
+def _snapshot(name: str, commit: str) -> str:
+    from huggingface_hub import snapshot_download
+
+    return snapshot_download(name, revision=commit)
