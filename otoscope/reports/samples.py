@@ -1,0 +1,130 @@
+"""A few answers to read and hear, failures first."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import datasets
+import numpy as np
+
+from otoscope.audits.items import DatasetError, Items, open_items
+from otoscope.reports.html import data_uri
+from otoscope.reports.readings import OUTCOMES, Answers, Run
+from otoscope.reports.sheets import Column, Sheet
+
+FAILURES_FIRST = ("failed", "refused", "filtered", "unparsed", "wrong", "answered", "correct")
+N_EACH = 6
+MAX_SOUND_BYTES = 6_000_000
+KNOWN = ("category", "tier", "curve", "direction", "source_id", "profile", "no_effect")
+TYPES = {b"fLaC": "audio/flac", b"RIFF": "audio/wav", b"OggS": "audio/ogg"}
+
+
+class Sound(NamedTuple):
+    """A player's address, or why there is none."""
+
+    address: str
+    missing: str
+
+
+def samples_of(run: Run, *, n_each: int = N_EACH) -> Answers:
+    """Some answers of each outcome, the failures first; never-answered questions say nothing.
+
+    Within an outcome texts that were not shown yet come first, then categories not shown yet, then
+    the order of the plan.
+    """
+    chosen: list[int] = []
+    for outcome in FAILURES_FIRST:
+        there = np.flatnonzero(run.answers["outcome"] == outcome).tolist()
+        chosen += _varied(run.answers, there, n_each)
+    return run.answers.at(np.array(chosen, dtype=int))
+
+
+def _varied(answers: Answers, there: Sequence[int], n: int) -> list[int]:
+    turns: dict[Any, int] = {}
+    ranked = []
+    for i in there:
+        text, category = answers["text"][i] or answers["detail"][i], answers["category"][i]
+        rank = []
+        for key in (("text", text), ("category", category)):
+            rank.append(turns.get(key, 0))
+            turns[key] = rank[-1] + 1
+        ranked.append((*rank, i))
+    return [i for *_, i in sorted(ranked)[:n]]
+
+
+def sample_rows(run: Run, answers: Answers) -> list[dict[str, Any]]:
+    """The chosen answers as flat rows."""
+    names = (
+        "outcome", "question_id", *KNOWN, "asked", "prompt_name", "label", "read", "rule", "status",
+        "text", "first_text", "detail", "audio_truncated", "text_truncated",
+    )  # fmt: skip
+    return [
+        {"run": run.name} | {name: answers[name][i] for name in names} for i in range(len(answers))
+    ]
+
+
+def sample_sheet(rows: Sequence[dict[str, Any]]) -> Sheet:
+    """The chosen answers as a table."""
+    return Sheet(
+        "samples",
+        "Some answers, failures first",
+        (
+            Column("outcome", "outcome"), Column("run", "run", "run"),
+            Column("question_id", "question"), Column("label", "right answer"),
+            Column("read", "read as"), Column("rule", "rule"), Column("text", "raw answer", "raw"),
+            Column("first_text", "first try", "raw"), Column("detail", "message", "raw"),
+        ),
+        tuple(rows),
+        (f"Of each outcome at most {N_EACH} of a run ({', '.join(OUTCOMES)}).",),
+    )  # fmt: skip
+
+
+def players(
+    answers: Sequence[Answers], dataset: str | Path | datasets.Dataset | Items | None
+) -> list[list[Sound]]:
+    """A player for each of the chosen answers, while there is room on a page.
+
+    Args:
+        answers: The chosen answers of each run.
+        dataset: Where the audio is; None for no players. A folder or repository is opened with the
+            configs that the runs name.
+
+    Returns:
+        For each run and answer the last clip heard: its address, or why there is none.
+    """
+    if dataset is None:
+        return [[Sound("", "") for _ in range(len(a))] for a in answers]
+    items = dataset if isinstance(dataset, Items) else _opened(answers, dataset)
+    room = MAX_SOUND_BYTES
+    found: list[list[Sound]] = []
+    for mine in answers:
+        found.append([])
+        for ids, hashes in zip(mine["audio_ids"], mine["audio_sha256"], strict=True):
+            sound, size = _player(items, ids, hashes, room)
+            room -= size
+            found[-1].append(sound)
+    return found
+
+
+def _opened(answers: Sequence[Answers], dataset: str | Path | datasets.Dataset) -> Items:
+    """The data set with every config that was asked about."""
+    configs = {c for mine in answers for c in mine["config"] if c not in (None, "", "default")}
+    return open_items(dataset, sorted(configs))
+
+
+def _player(
+    items: Items, ids: Sequence[str] | None, hashes: Sequence[str] | None, room: int
+) -> tuple[Sound, int]:
+    if not ids:
+        return Sound("", "no clip"), 0
+    try:
+        data = items.audio_bytes(ids[-1])
+    except (KeyError, DatasetError):
+        return Sound("", "not in the data set at hand"), 0
+    if hashes and hashlib.sha256(data).hexdigest() != hashes[-1]:
+        return Sound("", "the data set at hand has another sound under this id"), 0
+    if len(data) > room:
+        return Sound("", "no room left on the page"), 0
+    kind = TYPES.get(data[:4], "audio/mpeg")
+    return Sound(data_uri(data, kind), ""), len(data)

@@ -1,0 +1,138 @@
+"""Small pictures in a report's rows: shares from 0 to 100 per cent, drawn in the page's colours.
+
+Strips are as wide as the page lets them be: places are given in per cent and marks in pixels, so
+nothing is stretched. The style sheet of the report has a colour for each of `N_SERIES` series, and
+shapes take turns.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from markupsafe import Markup, escape
+
+from otoscope.reports.sheets import in_per_cent
+
+N_SERIES = 8
+LINE = 16  # pixels from one mark to the next below it
+GRID = (0, 25, 50, 75, 100)
+SHAPES = {
+    "dot": '<circle r="4.2"/>',
+    "diamond": '<path d="M0-5.2 5.2 0 0 5.2-5.2 0Z"/>',
+    "square": '<path d="M-3.9-3.9H3.9V3.9H-3.9Z"/>',
+    "up": '<path d="M0-5.2 5 3.8H-5Z"/>',
+    "down": '<path d="M0 5.2 5-3.8H-5Z"/>',
+    "ring": '<circle r="4" class="hollow"/>',
+    "tick": '<path d="M0-5.5V5.5" class="tick"/>',
+}
+TURNS = ("dot", "diamond", "square")
+
+
+class Mark(NamedTuple):
+    """One share on a strip.
+
+    Attributes:
+        share: Where, 0 to 1; not drawn where it is None.
+        low, high: Ends of its whisker, or None.
+        series: Which colour, counted from 0; None for grey.
+        shape: A name in `SHAPES`; None for the series' own.
+        name: What it is, shown when pointed at.
+    """
+
+    share: float | None
+    low: float | None = None
+    high: float | None = None
+    series: int | None = 0
+    shape: str | None = None
+    name: str = ""
+
+
+def css_class(series: int | None) -> str:
+    """The colour of a series."""
+    return "grey" if series is None else f"s{series % N_SERIES + 1}"
+
+
+def shape_of(series: int | None) -> str:
+    """The shape of a series' marks."""
+    return "tick" if series is None else TURNS[series % len(TURNS)]
+
+
+def strip(lines: Sequence[Sequence[Mark]], *, reference: float | None = 0.5) -> Markup:
+    """Marks on a scale from 0 to 100 per cent, a line below the other, with a dashed reference."""
+    height = LINE * max(1, len(lines))
+    parts = [f'<line class="grid" x1="{x}%" x2="{x}%" y1="0" y2="{height}"/>' for x in GRID]
+    if reference is not None:
+        at = _at(reference)
+        parts.append(f'<line class="chance" x1="{at}" x2="{at}" y1="0" y2="{height}"/>')
+    for i, marks in enumerate(lines):
+        parts += [_draw(mark, LINE * i + LINE // 2) for mark in marks if mark.share is not None]
+    return Markup(
+        f'<svg class="strip" width="100%" height="{height}" aria-hidden="true">'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+def _draw(mark: Mark, y: int) -> str:
+    whisker = ""
+    if mark.low is not None and mark.high is not None:
+        whisker = (
+            f'<line class="whisker" x1="{_at(mark.low)}" x2="{_at(mark.high)}" y1="{y}" y2="{y}"/>'
+        )
+    body = SHAPES[mark.shape or shape_of(mark.series)]
+    said = escape(f"{mark.name}: {in_per_cent(mark.share)} %")
+    return (
+        f'<g class="{css_class(mark.series)}"><title>{said}</title>{whisker}'
+        f'<svg x="{_at(mark.share)}" y="{y}" overflow="visible">{body}</svg></g>'
+    )
+
+
+def _at(share: float | None) -> str:
+    return "0%" if share is None else f"{100 * float(share):.2f}%"
+
+
+def swatch(series: int | None, shape: str | None = None) -> Markup:
+    """A mark by itself, for legends and tables."""
+    return Markup(
+        f'<svg class="swatch" width="14" height="12" viewBox="-7 -6 14 12" aria-hidden="true">'
+        f'<g class="{css_class(series)}">{SHAPES[shape or shape_of(series)]}</g></svg>'
+    )
+
+
+def steps(series: Sequence[Sequence[Mark]], *, n_steps: int, reference: float = 0.5) -> Markup:
+    """Shares over a few ordered steps, a line for each series; heights are 0 to 100 per cent."""
+    width, height, edge = 150, 96, 14
+
+    def x(i: int, nth: int) -> float:
+        apart = 5 * (nth - (len(series) - 1) / 2)  # so that whiskers do not hide one another
+        return edge + apart + (width - 2 * edge) * (i / max(1, n_steps - 1))
+
+    def y(share: float) -> float:
+        return 6 + (height - 12) * (1 - float(share))
+
+    parts = [
+        f'<line class="grid" x1="0" x2="{width}" y1="{y(at / 100):.1f}" y2="{y(at / 100):.1f}"/>'
+        for at in GRID
+    ]
+    level = f"{y(reference):.1f}"
+    parts.append(f'<line class="chance" x1="0" x2="{width}" y1="{level}" y2="{level}"/>')
+    for nth, marks in enumerate(series):
+        there = [(i, mark) for i, mark in enumerate(marks) if mark.share is not None]
+        path = " ".join(f"{x(i, nth):.1f},{y(mark.share or 0):.1f}" for i, mark in there)
+        drawn = [f'<polyline class="path" points="{path}"/>']
+        for i, mark in there:
+            at = f"{x(i, nth):.1f}"
+            if mark.low is not None and mark.high is not None:
+                drawn.append(
+                    f'<line class="whisker" x1="{at}" x2="{at}" y1="{y(mark.low):.1f}" '
+                    f'y2="{y(mark.high):.1f}"/>'
+                )
+            body = SHAPES[mark.shape or shape_of(mark.series)]
+            drawn.append(
+                f'<g transform="translate({at} {y(mark.share or 0):.1f}) scale(.8)">'
+                f"<title>{escape(mark.name)}: {in_per_cent(mark.share)} %</title>{body}</g>"
+            )
+        colour = css_class(marks[0].series if marks else None)
+        parts.append(f'<g class="{colour}">{"".join(drawn)}</g>')
+    return Markup(
+        f'<svg class="steps" viewBox="0 0 {width} {height}" aria-hidden="true">'
+        f"{''.join(parts)}</svg>"
+    )
