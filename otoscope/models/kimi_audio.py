@@ -105,7 +105,7 @@ class KimiAudio:
         }
 
     def heard(self, asked: Asked) -> bytes:
-        """The samples that are handed over as files; what the package makes of them stays inside."""
+        """The samples handed over as files; what the package makes of them stays inside."""
         return b"".join(self._fitted(sound)[0].tobytes() for sound in asked.sounds)
 
     def answer(self, questions: Sequence[Asked]) -> list[Answer]:

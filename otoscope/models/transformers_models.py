@@ -3,10 +3,11 @@
 `--model transformers:PATH_OR_ID@REVISION`. Families differ in one table, `families.py`.
 """
 
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 from otoscope.models.base import Answer, Asked, ModelError, Status
 from otoscope.models.decoding import Settings, generation_of, label_scores, speak
@@ -79,7 +80,7 @@ class TransformersModel:
         max_new_tokens: int | None = None,
         logprobs: bool | None = None,
         preset: str | None = None,
-    ) -> Self:
+    ) -> "TransformersModel":
         """The same weights asked in another way; what is None stays.
 
         The published second try is `model.with_settings(max_new_tokens=256)`.
@@ -166,11 +167,11 @@ class TransformersModel:
             for n, said in enumerate(spoken)
         ]
 
-    def _around(self, batch: Sequence[Asked], n_in: list[int], longest: float) -> list[Answer]:
+    def _around(self, batch: Sequence[Asked], n_in: list[int], longest: int) -> list[Answer]:
         """Answers to the questions that leave room for one, errors for the others."""
         fitting = [asked for asked, n in zip(batch, n_in, strict=True) if n <= longest]
         rest = iter(self._answered(fitting) if fitting else [])
-        too_long = "the question takes {} tokens; this model has room for {:g} beside an answer"
+        too_long = "the question takes {} tokens; this model has room for {} beside an answer"
         return [
             next(rest)
             if n <= longest
@@ -178,11 +179,11 @@ class TransformersModel:
             for n in n_in
         ]
 
-    def _longest_question(self) -> float:
+    def _longest_question(self) -> int:
         """In tokens, with room left for the answer."""
         words = self.loaded.model.config.get_text_config(decoder=True)
         limit = getattr(words, "max_position_embeddings", None)
-        return float("inf") if limit is None else limit - self.settings.max_new_tokens
+        return sys.maxsize if limit is None else limit - self.settings.max_new_tokens
 
     def _generation(self) -> Any:
         return generation_of(

@@ -1,32 +1,392 @@
-"""Audio models of transformers: asked in the right order, in batches, and never in silence."""
+"""Audio models of transformers: asked in the right order, in any batch, and never in silence."""
+
+import json
+import logging
+import warnings
+from dataclasses import replace
 
 import pytest
 
-pytest.importorskip("torch", reason="the extra [models] is not installed")
-pytest.importorskip("transformers", reason="the extra [models] is not installed")
+torch = pytest.importorskip("torch", reason="the extra [models] is not installed")
+transformers = pytest.importorskip("transformers", reason="the extra [models] is not installed")
 
-import numpy as np
 import tiny
+from asking import ask, clip, silence
 
-from otoscope.models.base import Asked, Sound, Status
+from otoscope.models.base import ModelError, Status
+from otoscope.models.guards import hearing_check, with_silence
+from otoscope.models.invariance import batch_invariant_check
 from otoscope.models.transformers_models import open_transformers
-from otoscope.prompts.parts import Clip, Question, Text
+
+WHOLE = ("qwen2_audio", "audioflamingo3")
 
 
-def clip(seed=1, seconds=1.0, rate=48000):
-    samples = 0.1 * np.random.default_rng(seed).standard_normal(round(seconds * rate))
-    return Sound(f"clip-{seed}", samples.astype(np.float32), rate, "")
+@pytest.fixture(scope="module", params=WHOLE)
+def family(request):
+    return request.param
 
 
-def ask(*parts, labels=("increase", "decrease")):
-    named = tuple(Clip(part.id) if isinstance(part, Sound) else part for part in parts)
-    question = Question("q|main", "q", "main", "volume", "volume", named, labels, None, "paper")
-    return Asked(question, parts)
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory):
+    """A checkpoint of each family that goes the whole way."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    return {name: tiny.save(getattr(tiny, name)(), folder / name) for name in WHOLE}
 
 
-def test_a_tiny_model_answers_a_question(tmp_path):
-    model = open_transformers(tiny.save(tiny.qwen2_audio(), tmp_path), max_new_tokens=5)
-    (answer,) = model.answer([ask(Text("Louder?"), clip())])
-    assert answer.status is Status.OK
-    assert answer.text
-    assert answer.n_tokens_out == 5
+@pytest.fixture(scope="module")
+def model(family, checkpoints):
+    return open_transformers(checkpoints[family], batch_size=4, max_new_tokens=6)
+
+
+@pytest.fixture(scope="module")
+def qwen(checkpoints):
+    return open_transformers(checkpoints["qwen2_audio"], batch_size=4, max_new_tokens=6)
+
+
+def some_questions(n=4):
+    """Of other lengths, in words and in sound, so that batches have to be padded."""
+    return [
+        ask("Louder? " * (1 + 3 * i), clip(i, seconds=0.5 + 0.7 * (n - i)), name=f"q{i}")
+        for i in range(n)
+    ]
+
+
+def told(answers):
+    """What must not depend on company: all but the time."""
+    return [(a.text, a.status, a.text_truncated, a.n_tokens_in, a.n_tokens_out) for a in answers]
+
+
+class TestAsking:
+    def test_answers_do_not_depend_on_who_else_is_asked(self, model):
+        questions = some_questions()
+        together = model.answer(questions)
+        alone = [model.answer([asked])[0] for asked in questions]
+        assert told(together) == told(alone)
+        assert len({answer.text for answer in together}) > 1, "the model must listen for this"
+
+    def test_the_batch_check_agrees(self, model):
+        check = batch_invariant_check(model, some_questions())
+        assert check == (4, 4, ())
+
+    def test_every_answer_is_counted(self, model):
+        short, long = model.answer([ask("a", clip()), ask("a" * 11, clip())])
+        assert long.n_tokens_in - short.n_tokens_in == 10, "one token a byte"
+        assert short.n_tokens_out == 6
+        assert short.wall_s > 0
+
+    def test_questions_with_and_without_sound_keep_their_places(self, model):
+        questions = [ask("No sound."), ask("Sound:", clip()), ask("None again.")]
+        alone = [model.answer([asked])[0] for asked in questions]
+        assert told(model.answer(questions)) == told(alone)
+
+    def test_an_answer_ends_at_the_token_that_ends_it(self, model):
+        asked = ask("Louder?", clip())
+        inputs = model.encoder.encode([asked]).inputs
+        ids = model.loaded.model.generate(**inputs, max_new_tokens=6, do_sample=False)
+        third = ids[0, inputs["input_ids"].shape[1] + 2].item()
+        own = transformers.GenerationConfig(eos_token_id=[third, 256], pad_token_id=257)
+        ending = replace(model, loaded=model.loaded._replace(own_generation=own))
+        (answer,) = ending.answer([asked])
+        assert not answer.text_truncated
+        assert answer.n_tokens_out <= 3
+        (cut,) = model.answer([asked])
+        assert cut.text_truncated
+
+    def test_a_question_beyond_the_context_is_an_error_and_the_others_are_answered(self, model):
+        questions = [ask("Louder?", clip()), ask("x" * 3000, clip()), ask("Softer?", clip())]
+        good, bad, also_good = model.answer(questions)
+        assert bad.status is Status.ERROR
+        assert f"takes {bad.n_tokens_in} tokens; this model has room for 2042" in bad.detail
+        assert told([good, also_good]) == told(model.answer([questions[0], questions[2]]))
+
+
+class TestOrder:
+    def spoken(self, model, asked):
+        """The whole input as text, each run of sound written as one `~`."""
+        ids = model.encoder.encode([asked]).inputs["input_ids"][0]
+        placeholder = model.loaded.processor.audio_token
+        text = model.loaded.processor.tokenizer.decode(ids)
+        while placeholder * 2 in text:
+            text = text.replace(placeholder * 2, placeholder)
+        return text.replace(placeholder, "~")
+
+    def test_words_and_sound_come_in_the_order_of_the_question(self, model):
+        first = self.spoken(model, ask("BEFORE", clip()))
+        assert first.index("BEFORE") < first.index("~")
+        second = self.spoken(model, ask(clip(), "AFTER"))
+        assert second.index("~") < second.index("AFTER")
+        assert model.description()["part_order"] == "as asked"
+
+    def test_examples_are_interleaved(self, qwen):
+        asked = ask("ONE", clip(1), "TWO", clip(2, 0.4), "THREE")
+        text = self.spoken(qwen, asked)
+        marks = [text.index("ONE"), text.index("~"), text.index("TWO")]
+        assert marks == sorted(marks)
+        assert text.index("TWO") < text.rindex("~") < text.index("THREE")
+        (features,) = {qwen.encoder.encode([asked]).inputs["input_features"].shape[0]}
+        assert features == 2
+
+    def test_a_family_with_one_clip_a_question_says_so(self, checkpoints):
+        model = open_transformers(checkpoints["audioflamingo3"])
+        with pytest.raises(ModelError, match=r"has 2 clips but audioflamingo3 takes at most 1"):
+            model.answer([ask("Which?", clip(1), clip(2))])
+
+    def test_a_template_that_moves_the_sound_is_told(self, checkpoints, tmp_path):
+        made, processor = tiny.audioflamingo3()
+        processor.chat_template = (
+            "{% for p in messages[0]['content'] %}{% if p['type'] == 'audio' %}<sound>{% endif %}"
+            "{% endfor %}{% for p in messages[0]['content'] %}{{ p['text'] }}{% endfor %}"
+        )
+        moved = open_transformers(tiny.save((made, processor), tmp_path))
+        assert moved.description()["part_order"] == "set by the chat template"
+
+    def test_a_template_that_leaves_the_sound_out_is_refused(self, tmp_path):
+        made, processor = tiny.audioflamingo3()
+        processor.chat_template = "{% for p in messages[0]['content'] %}{{ p['text'] }}{% endfor %}"
+        deaf = open_transformers(tiny.save((made, processor), tmp_path))
+        with pytest.raises(ModelError, match=r"has 1 clips but the chat template .* 0"):
+            deaf.answer([ask("Louder?", clip())])
+
+    def test_words_that_stand_for_sound_are_refused(self, model):
+        placeholder = model.loaded.processor.audio_token
+        with pytest.raises(ModelError, match="which stands for sound"):
+            model.answer([ask(f"He said {placeholder}.", clip())])
+
+
+class TestHearing:
+    def test_the_input_changes_with_the_sound(self, model):
+        asked = ask("Louder?", clip(1))
+        report = hearing_check(model, asked, with_silence(asked), ask("Louder?", clip(2)))
+        assert report.checked
+
+    def test_the_input_is_the_same_for_other_words(self, model):
+        assert model.heard(ask("One", clip())) == model.heard(ask("Another", clip()))
+        assert model.heard(ask("One", clip())) != model.heard(ask("One", silence()))
+
+    def test_a_processor_that_drops_the_sound_is_refused(self, model, monkeypatch):
+        def drops(*_, **given):
+            return model.loaded.processor.tokenizer(given["text"], return_tensors="pt")
+
+        monkeypatch.setattr(type(model.loaded.processor), "__call__", drops)
+        with pytest.raises(ModelError, match="the model would not hear it"):
+            model.heard(ask("Louder?", clip()))
+
+    def test_the_answer_depends_on_the_sound(self, model):
+        heard = model.with_settings(logprobs=True).answer([ask("Up?", clip(n)) for n in range(3)])
+        assert len({answer.logprobs["increase"] for answer in heard}) == 3
+
+    def test_a_clip_at_another_rate_is_resampled(self, model):
+        assert model.sampling_rate == 16000
+        low, high = clip(1, rate=16000), clip(1, rate=48000)
+        answers = model.answer([ask("Louder?", low), ask("Louder?", high)])
+        assert answers[0].n_tokens_in == answers[1].n_tokens_in, "both last a second"
+
+    def test_the_processor_is_told_the_rate(self, model):
+        wrong = replace(model, encoder=replace(model.encoder, sampling_rate=8000))
+        with pytest.raises(ValueError, match="sampling rate of 16000"):
+            wrong.answer([ask("Louder?", clip())])
+
+    def test_an_empty_clip_is_refused(self, model):
+        with pytest.raises(ModelError, match=r"'clip-1' has 0 samples"):
+            model.answer([ask("Louder?", clip(seconds=0))])
+
+
+class TestWindow:
+    def too_long(self, model):
+        return model.max_audio_s + 1
+
+    def test_a_longer_clip_is_refused(self, model):
+        with pytest.raises(ModelError, match=r"lasts .* but the model hears at most"):
+            model.answer([ask("Louder?", clip(seconds=self.too_long(model), rate=16000))])
+
+    def test_or_its_beginning_is_heard_and_flagged(self, model, family, checkpoints):
+        flagging = open_transformers(checkpoints[family], on_long="flag", max_new_tokens=6)
+        long = clip(seconds=self.too_long(model), rate=16000)
+        n_heard = round(model.max_audio_s * 16000)
+        short = replace(long, samples=long.samples[:n_heard])
+        answers = flagging.answer([ask("Louder?", long), ask("Louder?", short)])
+        assert [answer.audio_truncated for answer in answers] == [True, False]
+        assert answers[0].text == answers[1].text
+        assert flagging.description()["on_long"] == "flag"
+
+    def test_a_clip_as_long_as_the_window_is_heard_whole(self, model):
+        (answer,) = model.answer([ask("Louder?", clip(seconds=model.max_audio_s, rate=16000))])
+        assert not answer.audio_truncated
+
+    def test_without_us_the_processor_would_cut(self, model, family):
+        """The reason for the two above: nothing is raised, and the end is gone."""
+        processor = model.loaded.processor
+        long = clip(seconds=self.too_long(model), rate=16000).samples
+        short = long[: round(model.max_audio_s * 16000)]
+        made = [
+            processor(
+                text=[processor.audio_token], audio=[x], sampling_rate=16000, return_tensors="pt"
+            )
+            for x in (long, short)
+        ]
+        assert torch.equal(made[0]["input_features"], made[1]["input_features"])
+
+
+class Cramped:
+    """A model's `generate` with memory for so many questions."""
+
+    def __init__(
+        self, monkeypatch, inner, holds, error=torch.OutOfMemoryError("CUDA out of memory")
+    ):
+        self.sizes, generate = [], inner.generate
+
+        def cramped(**given):
+            self.sizes.append(len(given["input_ids"]))
+            if self.sizes[-1] > holds:
+                raise error
+            return generate(**given)
+
+        monkeypatch.setattr(inner, "generate", cramped)
+
+
+class TestMemory:
+    @pytest.fixture
+    def fresh(self, family, checkpoints):
+        return open_transformers(checkpoints[family], batch_size=4, max_new_tokens=6)
+
+    def test_half_a_batch_is_tried_and_the_answers_are_the_same(
+        self, fresh, model, monkeypatch, caplog
+    ):
+        cramped = Cramped(monkeypatch, fresh.loaded.model, holds=1)
+        with caplog.at_level(logging.WARNING):
+            answers = fresh.answer(some_questions(4))
+        assert told(answers) == told(model.answer(some_questions(4)))
+        assert cramped.sizes == [4, 2, 1, 1, 1, 1]
+        assert [record.levelname for record in caplog.records] == ["WARNING"], "said once"
+        assert "out of memory with 4 questions at once" in caplog.text
+        assert fresh.batch_size == 1
+        assert fresh.with_settings(max_new_tokens=2).batch_size == 1
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+            RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate"),
+            MemoryError(),
+        ],
+    )
+    def test_a_question_that_never_fits_is_an_error(self, fresh, monkeypatch, error):
+        Cramped(monkeypatch, fresh.loaded.model, holds=0, error=error)
+        (answer,) = fresh.answer([ask("Louder?", clip(seconds=2))])
+        assert answer.status is Status.ERROR
+        assert answer.text is None
+        assert answer.detail == "out of memory with this question alone (2.0 s of sound)"
+
+    def test_another_error_is_not_taken_for_it(self, fresh, monkeypatch):
+        Cramped(monkeypatch, fresh.loaded.model, holds=0, error=RuntimeError("shapes differ"))
+        with pytest.raises(RuntimeError, match="shapes differ"):
+            fresh.answer([ask("Louder?", clip())])
+
+
+class TestSettings:
+    def test_siblings_share_weights(self, model):
+        longer = model.with_settings(max_new_tokens=9)
+        assert longer.loaded.model is model.loaded.model
+        first, second = (m.answer([ask("Louder?", clip())])[0] for m in (model, longer))
+        assert (first.n_tokens_out, second.n_tokens_out) == (6, 9)
+        assert longer.description()["generation"]["max_new_tokens"] == 9
+        assert model.description()["generation"]["max_new_tokens"] == 6
+
+    def test_the_checkpoints_own_sampling_is_left_out_unless_asked_for(self, tmp_path):
+        made, processor = tiny.qwen2_audio()
+        made.generation_config = transformers.GenerationConfig(
+            do_sample=True, temperature=0.7, top_k=20, top_p=0.5, repetition_penalty=1.1
+        )
+        folder = tiny.save((made, processor), tmp_path, scale=1.0)
+        greedy, own = open_transformers(folder), open_transformers(folder, preset="own")
+        generation = greedy.description()["generation"]
+        assert generation["do_sample"] is False
+        assert "temperature" not in generation
+        assert generation["repetition_penalty"] == 1.1, "no setting of sampling: it stays"
+        drawn = own.description()["generation"]
+        assert (drawn["do_sample"], drawn["temperature"], drawn["top_k"]) == (True, 0.7, 20)
+
+    def test_drawn_answers_repeat_themselves_in_any_company(self, tmp_path):
+        folder = tiny.save(tiny.qwen2_audio(), tmp_path, scale=1.0)
+        drawn = open_transformers(folder, preset="mimo-audio", max_new_tokens=12)
+        assert drawn.description()["decoding"] == {
+            "preset": "mimo-audio",
+            "sampled": True,
+            "temperature": 0.3,
+            "top_p": 0.95,
+            "seed": 1234,
+        }
+        questions = some_questions()
+        together = told(drawn.answer(questions))
+        torch.manual_seed(5)
+        assert together == told(drawn.answer(questions))
+        assert together == told([drawn.answer([asked])[0] for asked in questions])
+        assert together != told(drawn.with_settings(preset="greedy").answer(questions)), (
+            "a temperature of 0.3 on logits this flat must show"
+        )
+
+    def test_a_preset_that_does_not_exist_is_named(self, checkpoints):
+        with pytest.raises(LookupError, match="did you mean 'mimo-audio'"):
+            open_transformers(checkpoints["qwen2_audio"], preset="mimo_audio")
+
+    def test_nothing_is_said_on_the_way(self, model, caplog):
+        with warnings.catch_warnings(), caplog.at_level(logging.WARNING):
+            warnings.simplefilter("error")
+            model.answer([ask("Louder?", clip())])
+        assert not caplog.records
+
+
+class TestLogprobs:
+    def by_hand(self, model, asked, word):
+        """Token by token, each with a pass of its own over all that stands before it."""
+        inputs = dict(model.encoder.encode([asked]).inputs)
+        total = 0.0
+        for token in model.loaded.processor.tokenizer.encode(word):
+            with torch.inference_mode():
+                logits = model.loaded.model(**inputs).logits[0, -1]
+            total += torch.log_softmax(logits, 0)[token].item()
+            added = torch.tensor([[token]])
+            inputs["input_ids"] = torch.cat([inputs["input_ids"], added], 1)
+            inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+        return total
+
+    def test_they_are_those_of_the_whole_word_after_the_question(self, model):
+        scoring = model.with_settings(logprobs=True)
+        questions = [
+            ask("Louder?", clip(1), labels=("up", "decrease")),
+            ask("Is this one louder?", clip(2, 0.4), labels=("increase", "down", "no")),
+            ask("Say anything.", clip(3), labels=()),
+        ]
+        first, second, third = scoring.answer(questions)
+        for asked, answer in zip(questions[:2], (first, second), strict=True):
+            assert tuple(answer.logprobs) == asked.question.labels
+            for word, score in answer.logprobs.items():
+                assert score == pytest.approx(self.by_hand(model, asked, word), abs=1e-3)
+        assert third.logprobs is None
+
+    def test_there_are_none_unless_asked_for(self, model):
+        (answer,) = model.answer([ask("Louder?", clip())])
+        assert answer.logprobs is None
+
+
+class TestDescription:
+    def test_it_is_json_and_names_no_place_on_this_machine(self, model, family, checkpoints):
+        described = json.dumps(model.description())
+        assert checkpoints[family] not in described
+        assert json.loads(described)["name"] == family
+
+    def test_it_has_what_pins_the_weights(self, model, family):
+        described = model.description()
+        assert described["model_type"] == family
+        assert described["dtype"] == "float32"
+        assert len(described["content"]) == 64
+        assert described["adapter"] is None
+
+    def test_other_weights_of_the_same_shape_are_other_weights(self, qwen, tmp_path):
+        other = open_transformers(tiny.save(tiny.qwen2_audio(seed=1), tmp_path))
+        assert other.description()["content"] != qwen.description()["content"]
+
+    def test_the_dtype_asked_for_is_the_one_described(self, checkpoints):
+        model = open_transformers(checkpoints["qwen2_audio"], dtype="bfloat16", max_new_tokens=2)
+        assert model.description()["dtype"] == "bfloat16"
+        assert model.answer([ask("Louder?", clip())])[0].status is Status.OK
