@@ -7,7 +7,7 @@ from jaxtyping import Bool, Shaped
 def paired_design_effect(
     first: Bool[np.ndarray, " n_items"],
     second: Bool[np.ndarray, " n_items"],
-    clusters: Shaped[np.ndarray, " n_items"],
+    clusters: Shaped[np.ndarray, " n_names"],
 ) -> float:
     """Variance of the paired difference with its clusters over that of independent questions.
 

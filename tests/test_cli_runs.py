@@ -1,0 +1,193 @@
+"""`otoscope compare`, `show` and `audit-parse` on run folders."""
+
+import csv
+import io
+import json
+import shutil
+
+import pytest
+from typer.testing import CliRunner
+
+from otoscope.cli import app
+from tests.reports.tiny_runs import question, right_or_wrong, write_run
+
+NASTY = "\x1b[2J[red]I hear it increasing[/red]\x07"
+
+
+@pytest.fixture
+def runs(tmp_path):
+    rows = [question(f"clip{i}", source_id=f"s{i % 10}") for i in range(40)]
+    a = write_run(tmp_path / "a", rows, right_or_wrong(rows, [True] * 30 + [False] * 10))
+    answers = right_or_wrong(rows, [True] * 20 + [False] * 20)
+    answers[0] = ("clip0|main", NASTY)
+    answers[1] = ("clip1|main", None)
+    b = write_run(tmp_path / "b", rows, answers, model_description={"name": "[bold]b\x1b[1m"})
+    return a, b
+
+
+def call(*arguments, columns=200):
+    return CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": str(columns)})
+
+
+def nothing_raw(text):
+    return not [c for c in text if not c.isprintable() and c != "\n"]
+
+
+class TestCompare:
+    def test_says_what_differs_first_and_then_the_numbers(self, runs):
+        done = call("compare", *runs)
+        assert done.exit_code == 0, done.output
+        assert nothing_raw(done.output)
+        lines = done.output.splitlines()
+        differs = next(i for i, line in enumerate(lines) if "model_description.name" in line)
+        numbers = next(i for i, line in enumerate(lines) if "McNemar" in line)
+        assert differs < numbers
+        assert r"[bold]b\x1b[1m" in lines[differs]
+        assert "B: 38 parsed, 1 unanswered, 1 unparsed (not parsed is not correct)." in lines
+        (row,) = [line.split() for line in lines if line.startswith(" volume")]
+        # 30 against 18 of 40; 12 discordant, all for A: p = 2 / 4096.
+        assert row[:5] == ["volume", "40", "75.0", "45.0", "+30.0"]
+        assert row[-5:-1] == ["12", "0", "<0.001", "<0.001"]
+
+    @pytest.mark.parametrize("columns", [80, 200])
+    def test_no_number_is_broken_over_lines(self, runs, columns):
+        lines = call("compare", *runs, columns=columns).output.splitlines()
+        rows = [line for line in lines if line.startswith(" volume")]
+        assert len(rows) == (2 if columns == 80 else 1)
+        assert "+30.0" in rows[0]
+        assert max(len(line) for line in rows) < columns
+        assert rows[-1].split()[-5:-1] == ["12", "0", "<0.001", "<0.001"]
+
+    def test_writes_files(self, runs, tmp_path):
+        table, whole = tmp_path / "new" / "table.csv", tmp_path / "whole.JSON"
+        done = call("compare", *runs, "--out", table, "--out", whole)
+        assert done.exit_code == 0, done.output
+        rows = list(csv.DictReader(io.StringIO(table.read_text("utf-8"))))
+        assert [row["only_first"] for row in rows] == ["12", "12"]
+        assert json.loads(whole.read_text())["cells"][0]["only_first"] == 12
+
+    def test_common_says_what_is_left_out(self, runs, tmp_path):
+        few = write_run(tmp_path / "few", [question(f"clip{i}") for i in range(38, 42)])
+        refused = call("compare", runs[0], few)
+        assert refused.exit_code == 2
+        assert "38 questions only in" in refused.output
+        assert "('clip40|main', 'clip41|main')" in refused.output
+        done = call("compare", runs[0], few, "--common")
+        assert done.exit_code == 0, done.output
+        assert "2 questions compared" in done.output
+        assert "Left out of A: 38 of 40." in done.output
+        assert "Left out of B: 2 of 4." in done.output
+
+    def test_a_run_with_itself(self, runs):
+        done = call("compare", runs[0], runs[0])
+        assert "Nothing differs in how they were made." in done.output
+        assert "Both gave the same text to every question." in done.output
+
+    def test_a_test_that_the_sources_do_not_bear_out_is_doubted(self, tmp_path):
+        rows = [question(f"s{s}_{k}", source_id=f"s{s}") for s in range(8) for k in range(8)]
+        first = [row["source_id"] == "s0" for row in rows]
+        a = write_run(tmp_path / "a", rows, right_or_wrong(rows, first))
+        b = write_run(tmp_path / "b", rows, right_or_wrong(rows, [False] * 64))
+        assert "which holds 0 here: volume, all." in call("compare", a, b).output
+        assert "which holds 0 here" not in call("compare", a, a).output
+
+
+class TestShow:
+    def test_one_item(self, runs):
+        done = call("show", runs[1], "clip0")
+        assert done.exit_code == 0, done.output
+        assert nothing_raw(done.output)
+        assert r"    | \x1b[2J[red]I hear it increasing[/red]\x07" in done.output
+        assert "looks like  open end, unseen, blind_words" in done.output
+
+    def test_an_unknown_id_is_one_line(self, runs):
+        done = call("show", runs[0], "clip\x1b[1m9")
+        assert done.exit_code == 2
+        assert nothing_raw(done.output)
+        assert "error: " in done.output
+        assert "or 'clip9'" in done.output
+        assert len(done.output.splitlines()) == 1
+
+    def test_a_dataset_that_is_not_there(self, runs, tmp_path):
+        done = call("show", runs[0], "clip1", "--dataset", tmp_path / "nowhere")
+        assert done.exit_code == 2
+        assert "is no folder here" in done.output
+
+
+class TestAuditParse:
+    def test_rules_shapes_and_blind_answers(self, runs):
+        done = call("audit-parse", runs[1])
+        assert done.exit_code == 0, done.output
+        assert nothing_raw(done.output)
+        assert "40 questions planned, 39 answers read." in done.output
+        assert (
+            "1 of 39 answers may say something that rule paper is blind to (2.6 %)" in done.output
+        )
+        assert r"\x1b[2J[red]I hear it increasing[/red]\x07" in done.output
+        assert "Not read: 1" in done.output
+        assert "unanswered" in done.output
+
+    def test_only_so_many_texts_of_each_rule(self, tmp_path):
+        rows = [question(f"c{i}") for i in range(9)]
+        texts = ["same", "same", "same", *(f"word{i}" for i in range(6))]
+        answers = [(row["question_id"], text) for row, text in zip(rows, texts, strict=True)]
+        run = write_run(tmp_path / "r", rows, answers)
+        done = call("audit-parse", run, "--texts", "2")
+        assert "(5 more texts)" in done.output
+        (rest,) = [line.split() for line in done.output.splitlines() if "more texts" in line]
+        assert rest[:3] == ["no", "word", "5"]
+        assert "(7 more texts)" in call("audit-parse", run, "--texts", "0").output
+
+    def test_another_parser_and_a_file(self, runs, tmp_path):
+        out = tmp_path / "answers.csv"
+        done = call("audit-parse", runs[1], "--parser", "paraphrase", "--out", out)
+        assert done.exit_code == 0, done.output
+        rows = list(csv.DictReader(io.StringIO(out.read_bytes().decode(), newline="")))
+        assert sum(int(row["n"]) for row in rows) == 40
+        assert {row["parser"] for row in rows} == {"paraphrase", ""}
+        assert NASTY in {row["text"] for row in rows}
+        wrong = call("audit-parse", runs[1], "--parser", "paraphrases")
+        assert wrong.exit_code == 2
+        assert "did you mean 'paraphrase'?" in wrong.output
+
+
+@pytest.mark.parametrize("command", ["compare", "show", "audit-parse"])
+class TestEveryCommand:
+    def rest(self, command, run):
+        return {"compare": [run], "show": ["clip0"], "audit-parse": []}[command]
+
+    @pytest.mark.parametrize("fault", ["absent", "a file", "empty", "old", "no plan", "no json"])
+    def test_what_is_no_run_is_one_clear_line(self, runs, tmp_path, command, fault):
+        bad = tmp_path / "bad"
+        if fault == "a file":
+            bad.write_text("x")
+        elif fault == "empty":
+            bad.mkdir()
+        elif fault != "absent":
+            shutil.copytree(runs[0], bad)
+            about = json.loads((bad / "run.json").read_text())
+            if fault == "old":
+                (bad / "run.json").write_text(json.dumps(about | {"schema": 0}))
+            elif fault == "no plan":
+                (bad / "plan.parquet").unlink()
+            else:
+                (bad / "answers" / "rank-000.jsonl").write_text("{\n")
+        done = call(command, bad, *self.rest(command, runs[1]))
+        assert done.exit_code == 2, done.output
+        (line,) = done.output.splitlines()
+        assert line.startswith("error: ")
+        assert str(bad) in line
+        if fault == "old":
+            assert "schema 0, and this version reads 1" in line
+
+    def test_help_teaches(self, command):
+        done = call(command, "--help")
+        assert done.exit_code == 0
+        assert f"otoscope {command} runs/" in done.output
+        assert command in call("--help").output
+
+
+def test_files_to_write_have_a_known_ending(runs, tmp_path):
+    done = call("compare", *runs, "--out", tmp_path / "x.xlsx")
+    assert done.exit_code == 2
+    assert "ends in none of .csv, .json" in done.output
