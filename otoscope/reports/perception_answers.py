@@ -105,7 +105,7 @@ def prompt_sheets(runs: Sequence[Run]) -> list[Sheet]:
         Sheet(
             "accuracy_by_prompt",
             "Accuracy by wording of the question",
-            (RUN, Column("prompt", "prompt"), N, ACCURACY, WILSON, CLUSTERED, PARSED, INCREASE),
+            (RUN, Column("prompt", "prompt"), ACCURACY, CLUSTERED, WILSON, N, PARSED, INCREASE),
             tuple(rows),
             ("All categories that a prompt is worded for, together.",),
         )

@@ -1,6 +1,7 @@
 """What the page of a perception report is made of: tables, and pictures of the same numbers."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup
@@ -29,7 +30,11 @@ def page_values(
         "title": "Perception report",
         "runs": [_about(run, series[run.name], found.shown.get(run.name)) for run in found.runs],
         "prompts": prompts,
-        "sheets": {s.name: s for section in found.tables.values() for s in section},
+        "sheets": {
+            s.name: _without_only_run(s, series)
+            for section in found.tables.values()
+            for s in section
+        },
         "sections": found.tables,
         "swatch": {name: strips.swatch(i) for name, i in series.items()},
         "grey": strips.swatch(None),
@@ -85,6 +90,13 @@ def about_lines(about: Mapping[str, Any]) -> list[tuple[str, str]]:
         else:
             lines.append((key, "none" if value in (None, "") else str(value)))
     return lines
+
+
+def _without_only_run(sheet: Sheet, series: Mapping[str, int]) -> Sheet:
+    """The table without the column that would say the same in every row."""
+    if len(series) > 1 or any(row.get("run") not in series for row in sheet.rows):
+        return sheet
+    return replace(sheet, columns=tuple(c for c in sheet.columns if c.kind != "run"))
 
 
 def _mark(row: Row, series: Mapping[str, int]) -> Mark:

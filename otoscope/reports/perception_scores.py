@@ -97,7 +97,7 @@ def accuracy_sheet(
         name,
         "Accuracy by category",
         (
-            Column("category", "category"), RUN, N, ACCURACY, WILSON, SIMULATION, CLUSTERED,
+            Column("category", "category"), RUN, ACCURACY, CLUSTERED, WILSON, SIMULATION, N,
             Column("n_clusters", "sources", "count"), Column("p_chance", "p, chance", "p"),
             Column("p_holm", "p, Holm", "p"), Column("verdict", "against chance"),
         ),
@@ -180,13 +180,13 @@ def answers_sheet(
         name,
         "What the answers were",
         (
-            Column("category", "category"), RUN, N,
+            Column("category", "category"), RUN,
             Column("balanced_accuracy", "balanced, %", "share"),
             Column("accuracy_increase", "rising clips, %", "share"),
             Column("accuracy_decrease", "falling clips, %", "share"),
             Column("accuracy_exact", "exact only, %", "share"),
             Column("accuracy_parsed", "of parsed, %", "share"),
-            PARSED, Column("exact_rate", "exact, %", "share"), INCREASE, *rates,
+            PARSED, Column("exact_rate", "exact, %", "share"), INCREASE, *rates, N,
         ),
         by_category(scored, lambda run, _: outcome_rates(given[run.name])),
         (
@@ -225,7 +225,7 @@ def breakdown_sheet(scored: Sequence[tuple[Run, Scores]], name: str) -> Sheet | 
     return Sheet(
         f"accuracy_by_{name}",
         f"Accuracy by {name}",
-        (Column(name, name), RUN, N, ACCURACY, WILSON, CLUSTERED, PARSED, INCREASE),
+        (Column(name, name), RUN, ACCURACY, CLUSTERED, WILSON, N, PARSED, INCREASE),
         tuple(rows),
         (HUMAN_NOTE,) if name == "curve" else (),
     )
@@ -242,10 +242,10 @@ def tier_sheet(scored: Sequence[tuple[Run, Scores]]) -> Sheet | None:
     ]
     if not rows:
         return None
-    columns = (Column("category", "category"), Column("tier", "tier"), RUN, N, ACCURACY, WILSON)
+    columns = (Column("category", "category"), Column("tier", "tier"), RUN, ACCURACY, CLUSTERED)
     return Sheet(
         "accuracy_by_category_and_tier",
         "Accuracy by category and tier",
-        (*columns, CLUSTERED, INCREASE),
+        (*columns, WILSON, N, INCREASE),
         tuple(rows),
     )

@@ -1,6 +1,7 @@
 """A few answers to read and hear, failures first."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from otoscope.reports.sheets import Column, Sheet
 
 FAILURES_FIRST = ("failed", "refused", "filtered", "unparsed", "wrong", "answered", "correct")
 N_EACH = 6
+N_CANDIDATES = 500
 MAX_SOUND_BYTES = 6_000_000
 KNOWN = ("category", "tier", "curve", "direction", "source_id", "profile", "no_effect")
 TYPES = {b"fLaC": "audio/flac", b"RIFF": "audio/wav", b"OggS": "audio/ogg"}
@@ -30,8 +32,8 @@ class Sound(NamedTuple):
 def samples_of(run: Run, *, n_each: int = N_EACH) -> Answers:
     """Some answers of each outcome, the failures first; never-answered questions say nothing.
 
-    Within an outcome texts that were not shown yet come first, then categories not shown yet, then
-    the order of the plan.
+    Within an outcome a text or a category that was not shown yet comes first, each pair of them
+    once, and else the order of the plan.
     """
     chosen: list[int] = []
     for outcome in FAILURES_FIRST:
@@ -41,16 +43,20 @@ def samples_of(run: Run, *, n_each: int = N_EACH) -> Answers:
 
 
 def _varied(answers: Answers, there: Sequence[int], n: int) -> list[int]:
-    turns: dict[Any, int] = {}
-    ranked = []
+    first: dict[tuple[str | None, str], int] = {}
     for i in there:
-        text, category = answers["text"][i] or answers["detail"][i], answers["category"][i]
-        rank = []
-        for key in (("text", text), ("category", category)):
-            rank.append(turns.get(key, 0))
-            turns[key] = rank[-1] + 1
-        ranked.append((*rank, i))
-    return [i for *_, i in sorted(ranked)[:n]]
+        first.setdefault((answers["text"][i] or answers["detail"][i], answers["category"][i]), i)
+        if len(first) == N_CANDIDATES:
+            break
+    chosen: list[int] = []
+    shown: Counter[tuple[str, str | None]] = Counter()
+    while first and len(chosen) < n:
+        text, category = min(
+            first, key=lambda pair: (shown["text", pair[0]], shown["category", pair[1]])
+        )
+        chosen.append(first.pop((text, category)))
+        shown.update([("text", text), ("category", category)])
+    return chosen
 
 
 def sample_rows(run: Run, answers: Answers) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 from otoscope.reports.tables import MISSING, percent
 
 Kind = Literal["text", "run", "raw", "count", "share", "interval", "p", "number"]
+Ties = Literal["even", "up"]
 LEFT = ("text", "run", "raw")
 DENOMINATOR = 10**7  # a share of counts up to this is recovered exactly, so that ties round evenly
 
@@ -59,6 +60,7 @@ class Sheet:
         columns: Which values of the rows are shown, in order.
         rows: The records.
         notes: Sentences to read with it.
+        ties: Where 46.25 goes: to the `even` digit, or `up`.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Sheet:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
+    ties: Ties = "even"
 
     @property
     def shown(self) -> tuple[Column, ...]:
@@ -79,10 +82,10 @@ class Sheet:
     def printed(self) -> Iterator[list[Cell]]:
         """Every row as text."""
         for row in self.rows:
-            yield [Cell(in_print(row, column), column.kind) for column in self.shown]
+            yield [Cell(in_print(row, column, self.ties), column.kind) for column in self.shown]
 
 
-def in_print(row: Row, column: Column) -> str:
+def in_print(row: Row, column: Column, ties: Ties = "even") -> str:
     """The text of one cell.
 
     >>> in_print({"low": 0.25, "high": 0.5}, Column("low", "95 %", "interval", high="high"))
@@ -98,7 +101,7 @@ def in_print(row: Row, column: Column) -> str:
         case "interval":
             return " to ".join(in_per_cent(end) for end in values)
         case "share":
-            return in_per_cent(value)
+            return in_per_cent(value, ties)
         case "count":
             return f"{value:,}"
         case "p":
@@ -108,7 +111,7 @@ def in_print(row: Row, column: Column) -> str:
     return str(value)
 
 
-def in_per_cent(share: float | Fraction | None) -> str:
+def in_per_cent(share: float | Fraction | None, ties: Ties = "even") -> str:
     """A share with one decimal, rounded as `otoscope.reports.tables` does.
 
     >>> in_per_cent(1206 / 2400), in_per_cent(None)
@@ -116,7 +119,7 @@ def in_per_cent(share: float | Fraction | None) -> str:
     """
     if share is None:
         return MISSING
-    return percent(Fraction(share).limit_denominator(DENOMINATOR))
+    return percent(Fraction(share).limit_denominator(DENOMINATOR), ties=ties)
 
 
 def to_csv(sheet: Sheet) -> str:
