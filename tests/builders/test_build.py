@@ -111,6 +111,22 @@ class TestBytes:
         assert contents(out) == whole
         assert leftovers(out) == []
 
+    def test_a_reader_never_meets_half_a_file(self, speech, out, tmp_path, monkeypatch):
+        reference = tmp_path / "reference" / "vocalgrad"
+        built_from(speech, reference)
+        whole, moved, move = contents(reference), [], os.replace
+
+        def watched(source, target):
+            met = {p: data for p, data in contents(out).items() if p.endswith(".parquet")}
+            assert met.items() <= whole.items()
+            move(source, target)
+            moved.append(target)
+
+        monkeypatch.setattr(os, "replace", watched)
+        built_from(speech, out)
+        assert contents(out) == whole
+        assert set(moved) >= {out / path for path in whole}
+
     def test_the_last_breath_of_a_killed_build_does_no_harm(self, speech, out):
         """A worker outlives its build by a moment, while the next build makes the same shard."""
         plan, _, _ = planned(speech)

@@ -27,18 +27,20 @@ pytestmark = [
 class Command:
     """The real command line on a folder of speech, in a process group, with a mark of its own."""
 
-    def __init__(self, speech, out, *options):
+    def __init__(self, speech, out):
         self.mark = uuid.uuid4().hex
         self.out = out
-        self.process = subprocess.Popen(
-            [
-                sys.executable, "-m", "builders.vocalgrad", "build", "--source", f"folder:{speech}",
-                "--licence", "cc0-1.0", "--out", str(out), "--categories", ",".join(CATEGORIES),
-                "--no-beeps", "--verify", "none", "--num-proc", "2", *options,
-            ],
-            cwd=ROOT, env=os.environ | {"MARK": self.mark}, start_new_session=True,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        )  # fmt: skip
+        self.said = out.parent / f"{self.mark}.txt"  # a pipe would wait for workers that live on
+        with self.said.open("wb") as stderr:
+            self.process = subprocess.Popen(
+                [
+                    sys.executable, "-m", "builders.vocalgrad", "build", "--out", str(out),
+                    "--source", f"folder:{speech}", "--categories", ",".join(CATEGORIES),
+                    "--no-beeps", "--verify", "none", "--num-proc", "2",
+                ],
+                cwd=ROOT, env=os.environ | {"MARK": self.mark}, start_new_session=True,
+                stdout=subprocess.DEVNULL, stderr=stderr,
+            )  # fmt: skip
 
     def wait_until(self, moment):
         """Returns when `moment(folder)` holds or the process has ended."""
@@ -59,10 +61,7 @@ class Command:
 
     def end(self):
         """Waits; the exit code and what was said on stderr."""
-        self.process.wait(MOST_S)
-        said = self.process.stderr.read().decode()
-        self.process.stderr.close()
-        return self.process.returncode, said
+        return self.process.wait(MOST_S), self.said.read_text()
 
     def alive(self):
         """Processes that bear the mark, the workers' among them."""
@@ -82,6 +81,23 @@ class Command:
 @pytest.fixture(scope="module")
 def speech(tmp_path_factory):
     return speak(tmp_path_factory.mktemp("speech"), n=11, duration_s=1.4)
+
+
+@pytest.fixture
+def start(speech):
+    """Starts the command on the speech; whatever still runs when the test ends is ended."""
+    started = []
+
+    def begin(out):
+        started.append(Command(speech, out))
+        return started[-1]
+
+    yield begin
+    for command in started:
+        if command.process.returncode is None:
+            command.kill(whole_group=True)
+        for pid, _ in command.alive():
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")
@@ -113,13 +129,11 @@ def n_records(folder):
 
 
 def n_bytes_in_making(folder):
-    total = 0
-    for path in (folder / ".otoscope" / "making").rglob("*.parquet"):
-        try:
-            total += path.stat().st_size
-        except OSError:
-            continue  # moved away in this moment
-    return total
+    paths = (folder / ".otoscope" / "making").rglob("*.parquet")
+    try:
+        return sum(path.stat().st_size for path in paths)
+    except OSError:
+        return 0  # moved away in this moment
 
 
 MOMENTS = {
@@ -144,12 +158,12 @@ def stamps(plan, out):
 
 
 @pytest.mark.parametrize("whole_group", [False, True], ids=["parent_only", "whole_group"])
-def test_killed_again_and_again(speech, plan, reference, tmp_path, whole_group):
+def test_killed_again_and_again(start, plan, reference, tmp_path, whole_group):
     """One folder, killed at every moment of the list in turn, then left to end."""
     out = tmp_path / "vocalgrad"
     n_killed, done_before = 0, {}
     for name, moment in MOMENTS.items():
-        command = Command(speech, out)
+        command = start(out)
         command.wait_until(moment())
         n_killed += command.kill(whole_group=whole_group)
         deadline = time.monotonic() + 3
@@ -163,7 +177,7 @@ def test_killed_again_and_again(speech, plan, reference, tmp_path, whole_group):
             assert done.items() >= done_before.items(), f"{name}: finished shards were made again"
             done_before = done
     assert n_killed >= 8
-    code, said = Command(speech, out).end()
+    code, said = start(out).end()
     assert code == 0, said
     assert contents(out) == reference
     assert stamps(plan, out).items() >= done_before.items()
@@ -171,13 +185,13 @@ def test_killed_again_and_again(speech, plan, reference, tmp_path, whole_group):
 
 
 @pytest.mark.parametrize("moment", ["within_the_first_shard", "as_files_are_moved"])
-def test_the_next_run_need_not_wait_for_the_last_worker(speech, plan, reference, tmp_path, moment):
+def test_the_next_run_need_not_wait_for_the_last_worker(start, speech, reference, tmp_path, moment):
     """The parent is killed and the next build starts while its workers still breathe."""
     out = tmp_path / "vocalgrad"
-    command = Command(speech, out)
+    command = start(out)
     command.wait_until(MOMENTS[moment]())
     assert command.kill(whole_group=False)
-    _, seen, corpus = planned(speech, categories=CATEGORIES)
+    plan, seen, corpus = planned(speech, categories=CATEGORIES)
     build(plan, seen, corpus, out)  # in this process, which has nothing left to import
     assert parquet(contents(out)) == parquet(reference)
     assert command.alive() == []
@@ -185,10 +199,10 @@ def test_the_next_run_need_not_wait_for_the_last_worker(speech, plan, reference,
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_asked_to_stop(speech, plan, reference, tmp_path, number):
+def test_asked_to_stop(start, reference, tmp_path, number):
     """Ctrl-C and a polite kill, sent to the whole group as a terminal does."""
     out = tmp_path / "vocalgrad"
-    command = Command(speech, out)
+    command = start(out)
     command.wait_until(MOMENTS["within_the_first_shard"]())
     asked = time.monotonic()
     os.killpg(command.process.pid, number)
@@ -200,17 +214,17 @@ def test_asked_to_stop(speech, plan, reference, tmp_path, number):
     while command.alive():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    code, said = Command(speech, out).end()
+    code, said = start(out).end()
     assert code == 0, said
     assert contents(out) == reference
     assert leftovers(out) == []
 
 
-def test_two_commands_in_one_folder(speech, reference, tmp_path):
+def test_two_commands_in_one_folder(start, reference, tmp_path):
     out = tmp_path / "vocalgrad"
-    first = Command(speech, out)
+    first = start(out)
     first.wait_until(MOMENTS["as_the_first_file_is_opened"]())
-    code, said = Command(speech, out).end()
+    code, said = start(out).end()
     assert code == 2
     assert "error: another build is at work in" in said
     assert "Traceback" not in said
