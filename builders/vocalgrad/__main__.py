@@ -16,6 +16,7 @@ from builders.vocalgrad.build import (
     OnError,
     estimate,
     limited,
+    plain_disk_errors,
     plan_build,
 )
 from builders.vocalgrad.build import build as make
@@ -115,7 +116,8 @@ def build(
     progress = Shown()
     wanted = choice(context)
     if dry_run and wanted.kind == "voices":
-        _say_estimate(estimate(unspoken_plan(wanted, _names(categories), beeps=beeps)), out)
+        unspoken = unspoken_plan(wanted, _names(categories), profile=profile, beeps=beeps)
+        _say_estimate(estimate(unspoken), out)
         typer.echo(f"(nothing was spoken either: {TYPICAL_S:g} s counted for each source)")
         return
     corpus = open_choice(wanted, progress)
@@ -171,7 +173,8 @@ def spans(
             corrections=known,
             on_source=step,
         )
-    write_spans_page(out, sources, seen)
+    with plain_disk_errors(out):
+        write_spans_page(out, sources, seen)
     _say_left_out(seen.refused, seen.doubtful)
     typer.echo(f"{len(seen.sources)} spans, {len(seen.doubtful)} to look at first: {out}")
 

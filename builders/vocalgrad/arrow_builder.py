@@ -39,7 +39,7 @@ class VocalGrad(datasets.ArrowBasedBuilder):
     BUILDER_CONFIG_CLASS = VocalGradConfig
 
     def __init__(self, *, plan: Plan, config_name: str = "all", **kwargs: object) -> None:
-        """See `datasets.DatasetBuilder`; `plan` comes from `builders.vocalgrad.plan_build`.
+        """See `datasets.DatasetBuilder`; `plan` comes from `plan_build`.
 
         Raises:
             ValueError: The plan has no such config.

@@ -12,12 +12,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from builders.vocalgrad.plan import SPLITS, Plan
+from builders.vocalgrad.plan import SPLITS, Plan, chosen_categories
 from builders.vocalgrad.shards import STATE, finished, making_folder, write_json
-from builders.vocalgrad.sources.base import Corpus, Skipped, Source
+from builders.vocalgrad.sources.base import Corpus, Source
 from builders.vocalgrad.survey import Correction, Policies, Survey, survey
 from builders.vocalgrad.workers import WorkerDied, run
-from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.spans import DEFAULT_POLICIES
 from otoscope.progress import Progress
 
@@ -91,12 +90,7 @@ def plan_build(
         BuildError: Unusable sources and `on_error` is `stop`, or no sources left.
     """
     progress = progress or Progress()
-    chosen = [name for name in GRADIENTS if name in (categories or GRADIENTS)]
-    for name in categories or ():
-        GRADIENTS[name]
-    for name in chosen:
-        if profile not in (there := GRADIENTS[name].profiles):
-            raise LookupError(f"{name} has no profile {profile!r}; there are {sorted(there)}")
+    chosen = chosen_categories(categories, profile)
     sources = limited(corpus.sources, limit_sources)
     with progress.bar("Looking at sources", len(sources)) as step:
         seen = survey(
@@ -115,7 +109,7 @@ def plan_build(
     if not seen.sources:
         raise BuildError(f"none of the {len(sources)} sources can be used")
     tones = survey(beeps.sources).sources if beeps else ()
-    return Plan(tuple(chosen), profile, seen.sources, tones), seen
+    return Plan(chosen, profile, seen.sources, tones), seen
 
 
 def limited(sources: Sequence[Source], most: int | None) -> list[Source]:
@@ -298,8 +292,3 @@ def plain_disk_errors(out: Path) -> Iterator[None]:
         if error.errno is not None:
             raise BuildError(f"{name}: {os.strerror(error.errno)}") from error
         raise
-
-
-def skipped_lines(corpus: Corpus, seen: Survey) -> list[Skipped]:
-    """Everything of the corpus that is not in the build, and why."""
-    return [*corpus.skipped, *seen.refused]

@@ -3,10 +3,10 @@
 from collections import Counter
 from typing import Any
 
-from builders.vocalgrad.build import Built, skipped_lines
+from builders.vocalgrad.build import Built
 from builders.vocalgrad.plan import SPLITS
 from builders.vocalgrad.repository import configs_of, write_readme
-from builders.vocalgrad.sources.base import Corpus
+from builders.vocalgrad.sources.base import Corpus, Skipped
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.trajectories import LABELS, TIERS
 from otoscope.version import __version__
@@ -34,9 +34,23 @@ def write_card(built: Built, corpus: Corpus, observer: Any) -> None:
             f"{rate:,} Hz" for rate in sorted({s.sampling_rate for s in built.plan.sources})
         ),
         origins=Counter(s.span_origin for s in built.plan.sources),
-        skipped=skipped_lines(corpus, built.survey),
+        skipped=left_out(built, corpus),
         observer=observer,
     )
+
+
+def left_out(built: Built, corpus: Corpus) -> list[Skipped]:
+    """Everything of the corpus that is not in the build, and why.
+
+    Without the folders of the machine that made the build, since card and page travel with it.
+    """
+    folders = sorted({s.path.parent.as_posix() + "/" for s in corpus.sources}, key=len)
+    lines = []
+    for name, reason in (*corpus.skipped, *built.survey.refused):
+        for folder in reversed(folders):
+            reason = reason.replace(folder, "")
+        lines.append(Skipped(name, reason))
+    return lines
 
 
 def _split(built: Built, split: str) -> dict[str, Any]:

@@ -3,25 +3,24 @@
 from collections.abc import Sequence
 
 from builders.vocalgrad.build import limited
-from builders.vocalgrad.plan import Plan, Surveyed
+from builders.vocalgrad.plan import Plan, Surveyed, chosen_categories
 from builders.vocalgrad.sources.choose import Choice, open_choice, spoken_sources
 from builders.vocalgrad.survey import survey
-from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.progress import Progress
 
 TYPICAL_S = 4.7  # length of a spoken clip with its rests
 
 
-def unspoken_plan(choice: Choice, categories: Sequence[str] | None, *, beeps: bool) -> Plan:
+def unspoken_plan(
+    choice: Choice, categories: Sequence[str] | None, *, profile: str = "paper", beeps: bool
+) -> Plan:
     """The plan of a build from voices, every clip of the typical length.
 
     Raises:
-        LookupError: An unknown category.
+        LookupError: An unknown category, or one without this profile.
         SourceError: More sources than there are sentences for.
     """
-    for name in categories or ():
-        GRADIENTS[name]
-    chosen = tuple(name for name in GRADIENTS if name in (categories or GRADIENTS))
+    chosen = chosen_categories(categories, profile)
     sources, rate = spoken_sources(choice)
     n = round(TYPICAL_S * rate)
     spoken = [
@@ -29,4 +28,4 @@ def unspoken_plan(choice: Choice, categories: Sequence[str] | None, *, beeps: bo
         for source in limited(sources, choice.limit_sources)
     ]
     tones = survey(open_choice(Choice("beep"), Progress()).sources).sources if beeps else ()
-    return Plan(chosen, "paper", tuple(spoken), tones)
+    return Plan(chosen, profile, tuple(spoken), tones)

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from markupsafe import Markup
 
-from builders.vocalgrad.build import Built, skipped_lines
+from builders.vocalgrad.build import Built
+from builders.vocalgrad.describe import left_out
 from builders.vocalgrad.observe import ObserverRow, Rate, Report
 from builders.vocalgrad.plan import SPLITS, Plan, Surveyed
-from builders.vocalgrad.sources.base import Corpus, Skipped
+from builders.vocalgrad.sources.base import Corpus
 from builders.vocalgrad.stored import stored_rows
 from otoscope.acoustics import codec
 from otoscope.acoustics.gradients import BEEP_CATEGORIES, GRADIENTS, attribute_of
@@ -85,7 +86,7 @@ def write_page(built: Built, corpus: Corpus, report: Report) -> Path:
         "rates": sorted({s.sampling_rate for s in built.plan.sources}),
         "splits": [split for split in SPLITS if built.plan.of_split(split)],
         "counts": counts(built),
-        "skipped": _left_out(built, corpus),
+        "skipped": left_out(built, corpus),
         "report": report,
         "observer": observer_groups(report.rows),
         "axis": figures.whisker_axis(),
@@ -101,17 +102,6 @@ def write_page(built: Built, corpus: Corpus, report: Report) -> Path:
         "margins": figures.MARGINS,
     }
     return write(built.folder / "index.html", render("build.html.jinja", values, folder=TEMPLATES))
-
-
-def _left_out(built: Built, corpus: Corpus) -> list[Skipped]:
-    """Without the folders of the machine that made the build: the page travels with it."""
-    folders = {s.path.parent.as_posix() + "/" for s in corpus.sources}
-    lines = []
-    for name, reason in skipped_lines(corpus, built.survey):
-        for folder in sorted(folders, key=len, reverse=True):
-            reason = reason.replace(folder, "")
-        lines.append(Skipped(name, reason))
-    return lines
 
 
 def example_source(plan: Plan) -> Surveyed:

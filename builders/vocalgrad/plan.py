@@ -13,15 +13,21 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import Literal, NamedTuple
 
+import soundfile
+
 from builders.vocalgrad.sources.base import Source
-from otoscope.acoustics.gradients import BEEP_CATEGORIES
+from otoscope.acoustics.gradients import BEEP_CATEGORIES, GRADIENTS
 from otoscope.acoustics.rendering import CELLS
 
 GENERATOR_VERSION = "1"
 """Rises whenever any byte of a dataset may change."""
 
-LIBRARIES = ("numpy", "scipy", "librosa", "soxr", "soundfile", "pyarrow")
-"""Whose other versions may give other bytes; one build is made with one set of them."""
+LIBRARIES = ("numpy", "scipy", "librosa", "soxr", "soundfile", "pyarrow", "datasets")
+"""Whose other versions may give other bytes; one build is made with one set of them.
+
+`datasets` writes the features into every Parquet file. libsndfile, which makes the FLAC, is named
+beside them: `soundfile` brings its own on most machines, and takes the system's on others.
+"""
 
 SPLITS = ("test", "train", "validation")
 MAX_SOURCES_PER_SHARD = 5
@@ -105,7 +111,7 @@ class Plan:
         profile: Which rules.
         sources: Speech, all splits, in published order within each.
         beeps: The tones of the ablation; may be empty.
-        libraries: Versions of `LIBRARIES`.
+        libraries: Versions of `LIBRARIES` and of libsndfile.
     """
 
     categories: tuple[str, ...]
@@ -114,7 +120,10 @@ class Plan:
     beeps: tuple[Surveyed, ...]
     generator_version: str = GENERATOR_VERSION
     libraries: tuple[str, ...] = field(
-        default_factory=lambda: tuple(f"{name} {version(name)}" for name in LIBRARIES)
+        default_factory=lambda: (
+            *(f"{name} {version(name)}" for name in LIBRARIES),
+            f"libsndfile {soundfile.__libsndfile_version__}",
+        )
     )
 
     def of_split(self, split: str) -> list[Surveyed]:
@@ -181,6 +190,19 @@ class Plan:
         for surveyed in (*described["sources"], *described["beeps"]):
             del surveyed["source"]["path"], surveyed["source"]["span_s"]
         return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+
+
+def chosen_categories(asked: Sequence[str] | None, profile: str) -> tuple[str, ...]:
+    """The categories asked for (all by default), in generation order.
+
+    Raises:
+        LookupError: An unknown category, or one without this profile.
+    """
+    names = asked or tuple(GRADIENTS)
+    for name in names:
+        if profile not in (there := GRADIENTS[name].profiles):
+            raise LookupError(f"{name} has no profile {profile!r}; there are {sorted(there)}")
+    return tuple(name for name in GRADIENTS if name in names)
 
 
 def _file(split: str, index: int, total: int) -> str:

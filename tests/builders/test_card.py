@@ -61,6 +61,13 @@ def table(card, first_column):
     return body
 
 
+def test_neither_card_nor_records_name_a_folder_of_this_machine(built, card):
+    assert "Left out (1): clip2 (clip2.wav: not readable as audio" in card
+    folders = {str(s.source.path.parent) for s in built.plan.sources} | {str(built.folder.parent)}
+    for path in [*built.folder.rglob("*.json"), built.folder / "README.md"]:
+        assert not [folder for folder in folders if folder in path.read_text()], path
+
+
 def test_configs_and_their_files(built, header):
     configs = {config["config_name"]: config for config in header["configs"]}
     assert set(configs) == {"all", *GRADIENTS, "source", "beep"}

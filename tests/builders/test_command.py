@@ -91,6 +91,25 @@ def test_a_dry_run_writes_nothing_and_counts_what_the_build_makes(call, speech, 
     assert n_bytes <= at_most * 1e9 + 1e7
 
 
+def test_a_dry_run_of_voices_refuses_what_the_build_would(call, tmp_path):
+    options = ("build", "--source", "voices:5", "--dry-run", "--out", tmp_path / "x")
+    for asked, complaint in (
+        (("--profile", "papr"), "volume has no profile 'papr'"),
+        (("--categories", "volum"), "did you mean 'volume'?"),
+    ):
+        code, _, said = call(*options, *asked)
+        assert (code, complaint in said) == (2, True)
+
+
+def test_a_page_that_cannot_be_written(call, speech, tmp_path):
+    (tmp_path / "file").write_text("")
+    out = tmp_path / "file" / "spans.html"
+    code, _, said = call("spans", "--source", f"folder:{speech}", "--out", out)
+    assert (code, "Traceback" in said) == (2, False)
+    assert "error: " in said
+    assert str(tmp_path / "file") in said
+
+
 def test_a_dry_run_of_voices_does_not_speak(call, tmp_path):
     code, said, _ = call(
         "build", "--source", "voices:5", "--dry-run", "--out", tmp_path / "x", "--no-beeps",

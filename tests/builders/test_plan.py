@@ -153,6 +153,13 @@ def test_where_files_lie_does_not_matter_and_all_else_does():
     assert len({p.fingerprint for p in [plan, *others]}) == len(others) + 1
 
 
+def test_a_build_names_every_library_that_makes_its_bytes():
+    named = [text.split()[0] for text in plan_of([surveyed(0)]).libraries]
+    # FLAC comes from libsndfile, and `datasets` writes the features into each Parquet file
+    assert {"numpy", "soxr", "librosa", "pyarrow", "datasets", "libsndfile"} <= set(named)
+    assert len(named) == len(set(named))
+
+
 def test_a_limit_is_spread_over_speakers_and_keeps_the_order():
     sources = [surveyed(i).source for i in range(8)]  # four speakers of two clips
     sources += [surveyed(8 + i, "train").source for i in range(4)]

@@ -178,8 +178,10 @@ def _look_into(recording: Recording) -> Clip | Skipped:
     try:
         header = soundfile.info(str(recording.audio_path))
         text = recording.text_path.read_text(encoding="utf-8-sig", errors="replace")
-    except (soundfile.LibsndfileError, OSError) as error:
-        return Skipped(recording.clip_id, f"not readable: {error}")
+    except soundfile.LibsndfileError as error:
+        return Skipped(recording.clip_id, f"not readable: {error.error_string}")
+    except OSError as error:
+        return Skipped(recording.clip_id, f"not readable: {error.strerror}")
     if header.frames == 0:
         return Skipped(recording.clip_id, "holds no samples")
     return Clip(
