@@ -78,6 +78,7 @@ class TestRender:
             (("--category", "echo", "--span", "1:2"), "is not within the clip's 24000 samples"),
             (("--category", "echo", "--span", "1:0.5"), "is not within the clip's"),
             (("--category", "echo", "--span", "1"), "'1' is not START:END in seconds"),
+            (("--category", "echo", "--span", "0:inf"), "span (0.0, inf) is not a stretch"),
         ],
     )
     def test_wrong_options_are_one_clear_line(self, clip, tmp_path, options, complaint):
@@ -103,6 +104,7 @@ class TestRender:
             (text, tmp_path / "out.wav", "text.wav: not readable as audio"),
             (tmp_path / "absent.wav", tmp_path / "out.wav", "absent.wav: No such file"),
             (clip, tmp_path / "out.mp3", "out.mp3: ends in none of .wav, .flac"),
+            (clip, tmp_path / "absent" / "out.wav", "out.wav: cannot be written (System error"),
         ):
             done = call("render", source, out, "--category", "volume")
             assert done.exit_code == 2, done.exception

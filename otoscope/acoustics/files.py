@@ -1,5 +1,6 @@
 """From one audio file to another."""
 
+import math
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,7 +35,7 @@ class MadeFile(NamedTuple):
             f"{self.span_s[1]:.2f} s of the source ({self.span_origin})",
         ]
         if self.rendering.no_effect:
-            lines.append("at this rate the change does nothing: the clip is as it was")
+            lines.append("at this rate the change does nothing; only its joints may be heard")
         if self.clipped_fraction:
             lines.append(f"{100 * self.clipped_fraction:.3f} % of samples were clipped")
         return "\n".join(lines)
@@ -60,7 +61,7 @@ def render_file(
         clip_id: Seeds the noise; by default made from the file's name as the published ids are.
 
     Raises:
-        codec.AudioError: The file cannot be used.
+        codec.AudioError: The file cannot be used, or `out` cannot be written.
         ValueError: No span of speech was found, the span is not in the clip, or `out` has
             another ending.
         LookupError: No such category, tier or curve.
@@ -70,6 +71,8 @@ def render_file(
     recording = codec.read(source)
     rate = recording.sampling_rate
     if span_s is not None:
+        if not all(map(math.isfinite, span_s)):
+            raise ValueError(f"span {span_s} is not a stretch of seconds")
         span, origin = Span(*(round(t * rate) for t in span_s)), "given"
     else:
         decision = decide(codec.to_float(recording.pcm), rate)
@@ -83,6 +86,10 @@ def render_file(
         category, cell, clip_id=clip_id, profile=profile
     )
     encoded = made.to_pcm()
-    soundfile.write(out, encoded.pcm.T, rate, format=FORMATS[out.suffix.lower()], subtype="PCM_16")
+    kind = FORMATS[out.suffix.lower()]
+    try:
+        soundfile.write(out, encoded.pcm.T, rate, format=kind, subtype="PCM_16")
+    except soundfile.LibsndfileError as error:
+        raise codec.AudioError(f"{out}: cannot be written ({error.error_string})") from error
     seconds = (span.start / rate, span.end / rate)
     return MadeFile(out, made, category, cell, seconds, origin, encoded.clipped_fraction)

@@ -57,9 +57,7 @@ class SlopeObserver:
 
     constants: Mapping[str, float]
 
-    def answer(
-        self, samples: Samples, sampling_rate: int, span: Span, category: str
-    ) -> str | None:
+    def answer(self, samples: Samples, sampling_rate: int, span: Span, category: str) -> str | None:
         """`increase` if the cue rises more than in unmodified speech, else `decrease`.
 
         None when the cue cannot be measured: that is no answer, to be counted as such.

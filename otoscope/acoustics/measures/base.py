@@ -37,9 +37,7 @@ Measure = Callable[[Samples, int, Span], Track]
 """`(samples, sampling_rate, span)` to a track."""
 
 
-def speech_of(
-    samples: Samples, sampling_rate: int, span: Span
-) -> Float[np.ndarray, " n_in_span"]:
+def speech_of(samples: Samples, sampling_rate: int, span: Span) -> Float[np.ndarray, " n_in_span"]:
     """The span of the mean of all channels, float64 in [-1, 1].
 
     Raises:
