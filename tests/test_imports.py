@@ -11,10 +11,19 @@ ROOT = Path(__file__).parents[1]
 HEAVY = {"torch", "transformers", "datasets", "evaluate", "huggingface_hub", "accelerate", "peft"}
 SIDE_BY_SIDE = {"builders", "metrics", "trainers", "spaces"}
 FOLDERS = SIDE_BY_SIDE | {"cards", "push_scripts", "benchmarks", "tests"}
-CORE = {f"otoscope/{name}": name for name in ("acoustics", "prompts", "responses", "statistics")}
+PURE = ("prompts", "responses", "statistics")
+CORE = tuple(f"otoscope/{name}" for name in ("acoustics", *PURE))
 ABOVE_CORE = {
     f"otoscope.{name}" for name in ("models", "representations", "audits", "reports", "cli")
 }
+BELOW: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(PURE, ()),
+    "acoustics": ("statistics",),
+    "models": ("acoustics", *PURE),
+}
+BELOW["representations"] = (*BELOW["models"], "models")
+BELOW["audits"] = (*BELOW["representations"], "representations")
+BELOW["reports"] = (*BELOW["audits"], "audits")
 FORBIDDEN = {
     "otoscope": FOLDERS,
     **dict.fromkeys(CORE, HEAVY | ABOVE_CORE),
@@ -47,9 +56,11 @@ def test_layer_does_not_look_outwards(layer):
     assert not guilty
 
 
-@pytest.mark.parametrize("layer", ["prompts", "responses", "statistics"])
-def test_core_layers_stand_alone(layer):
-    others = {f"otoscope.{name}" for name in CORE.values()} - {f"otoscope.{layer}"}
+@pytest.mark.parametrize("layer", sorted(BELOW))
+def test_layers_of_the_package_look_downwards(layer):
+    others = {f"otoscope.{name}" for name in BELOW} - {
+        f"otoscope.{name}" for name in (layer, *BELOW[layer])
+    }
     for path in sorted((ROOT / "otoscope" / layer).rglob("*.py")):
         assert not imported(path) & others, path
 
