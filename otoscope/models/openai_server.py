@@ -11,6 +11,7 @@ import base64
 import ipaddress
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -105,6 +106,11 @@ class OpenAIServer(Server):
         audio_s = sum(sound.duration_s for sound in asked.sounds)
         return Request(content, audio_s, n_clipped, asked.question.parser)
 
+    def with_settings(self, *, max_new_tokens: int) -> "OpenAIServer":
+        """The same model with another limit on answers, and no second try of its own."""
+        fields = {**self.fields, self.limit_field: max_new_tokens}
+        return replace(self, fields=fields, retry_max_tokens=None)
+
     def heard(self, asked: Asked) -> bytes:
         """The files that are sent, one after another."""
         return b"".join(
@@ -112,15 +118,20 @@ class OpenAIServer(Server):
         )
 
     def estimate(self, *, n_questions: int, audio_s: float, n_characters: int) -> float | None:
-        """What so many questions cost at most, about; None where no price or rate is known."""
+        """What so many questions cost at most, about; None where no price or rate is known.
+
+        Second tries are not in it: how many there will be is not known.
+        """
         if self.price is None:
             return None
-        limit = self.fields.get("max_tokens") or self.fields.get("max_completion_tokens")
-        return limit and self.price.estimate(
+        limit = self.fields.get(self.limit_field)
+        if limit is None:
+            return None
+        return self.price.estimate(
             n_questions=n_questions,
             audio_s=audio_s,
             n_characters=n_characters,
-            n_tokens_out=max(limit, self.retry_max_tokens or 0),
+            n_tokens_out=limit,
         )
 
 

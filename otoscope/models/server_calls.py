@@ -62,6 +62,12 @@ class Server:
     price: Price | None
     server_models: set[str] = field(default_factory=set)
 
+    @property
+    def limit_field(self) -> str:
+        """What the limit on an answer's tokens is called in a request."""
+        old, new = "max_tokens", "max_completion_tokens"
+        return new if new in self.fields and old not in self.fields else old
+
     def key(self) -> str | None:
         """The key, read from the environment at the time."""
         return os.environ.get(self.key_env) or None
@@ -110,8 +116,7 @@ class Calls:
             fields = self._server.fields
             answer = await self._ask(request, fields)
             if self._second_try(request, answer):
-                limit = "max_tokens" if "max_tokens" in fields else "max_completion_tokens"
-                more = {**fields, limit: self._server.retry_max_tokens}
+                more = {**fields, self._server.limit_field: self._server.retry_max_tokens}
                 second = await self._ask(request, more)
                 answer = replace(second, first_text=answer.text, cost=_sum(answer, second))
             if request.n_clipped and not answer.detail:
@@ -145,11 +150,11 @@ class Calls:
 
     async def _once(self, content: list[dict[str, Any]], fields: Mapping[str, Any]) -> bytes:
         await self._pace.turn()
-        message: Any = {"role": "user", "content": content}
+        # in `extra_body`, which the client sends as it is: its walk through `messages` takes longer
+        # than encoding the clip
+        body = {"messages": [{"role": "user", "content": content}], **fields}
         async with asyncio.timeout(self._server.timeout_s):
-            reply = await self._create(
-                model=self._server.model, messages=[message], extra_body=dict(fields)
-            )
+            reply = await self._create(model=self._server.model, messages=[], extra_body=body)
         return reply.content
 
     def _passes(self, error: BaseException) -> bool:

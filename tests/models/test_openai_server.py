@@ -163,6 +163,17 @@ class TestFairWeather:
         first, second = (body["messages"] for body in server.bodies)
         assert first == second
 
+    @pytest.mark.parametrize("field", ["max_tokens", "max_completion_tokens"])
+    def test_the_second_try_by_somebody_else(self, field):
+        with ChatServer() as server:
+            extra = {"max_tokens": None, field: 128}
+            model = opened(server, extra=extra, retry_max_tokens=999)
+            model.with_settings(max_new_tokens=256).answer([asked()])
+            assert model.fields[field] == 128
+        (body,) = server.bodies
+        assert [body.get("max_tokens"), body.get("max_completion_tokens")].count(256) == 1
+        assert body[field] == 256
+
     def test_no_second_try_when_the_first_can_be_parsed_or_none_is_wanted(self):
         answer, server = one_answer(always(Reply()), retry_max_tokens=256)
         assert (len(server.bodies), answer.first_text) == (1, None)
@@ -539,6 +550,43 @@ class TestCost:
         prices.write_text("model,text_in,text_out,audio_in\ntiny-lalm,1,10,50\n")
         answer, _ = one_answer(always(Reply(completion("hm"))), prices=prices, retry_max_tokens=256)
         assert answer.cost == pytest.approx(2 * (20 * 1 + 100 * 50 + 3 * 10) / 1e6)
+
+    def test_an_estimate_before_asking(self, tmp_path):
+        prices = tmp_path / "prices.csv"
+        prices.write_text(
+            "model,host,text_in,text_out,audio_in,audio_tokens_per_s\n"
+            "rated,localhost,1,10,50,32\nunrated,localhost,1,10,50,\nelsewhere,example.org,1,1,1,1\n"
+        )
+        costs = {}
+        for name in ("rated", "unrated", "elsewhere", "unknown"):
+            model = open_openai(name, base_url="http://localhost:1/v1", prices=prices)
+            costs[name] = model.estimate(n_questions=10, audio_s=25.0, n_characters=400)
+        # 100 tokens of text, 800 of audio, at most 1,280 of answers
+        assert costs.pop("rated") == pytest.approx((100 + 800 * 50 + 1280 * 10) / 1e6)
+        assert costs == dict.fromkeys(("unrated", "elsewhere", "unknown"))
+
+    def test_audio_tokens_not_counted_apart_come_from_the_documented_rate_or_not_at_all(
+        self, tmp_path
+    ):
+        prices = tmp_path / "prices.csv"
+        reply = completion(usage=(120, 3, 0))
+        for rate, cost in (("320", (88 + 32 * 50 + 3 * 10) / 1e6), ("", None)):
+            prices.write_text(
+                f"model,text_in,text_out,audio_in,audio_tokens_per_s\ntiny-lalm,1,10,50,{rate}\n"
+            )  # the clip lasts 0.1 s
+            answer, _ = one_answer(always(Reply(reply)), prices=prices)
+            assert answer.cost == (cost and pytest.approx(cost))
+
+    def test_our_own_table_is_dated_and_says_where_it_is_from(self):
+        import csv
+        import datetime
+        from importlib.resources import files
+
+        text = (files("otoscope.models") / "data" / "prices.csv").read_text()
+        for row in csv.DictReader(text.splitlines()):
+            assert datetime.date.fromisoformat(row["as_of"]) > datetime.date(2026, 1, 1)
+            assert row["source"].startswith("https://")
+            assert float(row["text_in"]) < float(row["audio_in"])
 
     def test_an_unknown_model_has_no_cost(self):
         answer, _ = one_answer(always(Reply()))

@@ -1,0 +1,129 @@
+"""How busy the `openai` adapter keeps a server that takes so long and so many at once.
+
+    python -m benchmarks.openai_adapter [--latency 0.5] [--concurrency 8] [--questions 160]
+
+The server runs in a process of its own on the loopback and needs the same time for every request.
+Busy is its time in service over the time of the whole run, start and end included, times its limit.
+Clips of 4 s at 48 kHz are resampled and encoded on the way, and every answer is written and synced
+to disk as it arrives. The reference is as many bare threads that post one request made beforehand:
+what is possible on this machine at the time.
+"""
+
+import argparse
+import http.client
+import json
+import multiprocessing
+import os
+import tempfile
+import threading
+import time
+
+import numpy as np
+
+from otoscope.models.base import Asked, Sound
+from otoscope.models.openai_server import open_openai
+from otoscope.prompts.parts import Clip, Question, Text
+from tests.models.chat_server import ChatServer
+
+TARGET = 0.95
+RATE, LENGTH_S = 48_000, 4.0
+
+
+def serve(latency_s: float, pipe) -> None:
+    """Runs the server until told to stop; then says how often it served, how many at once."""
+    with ChatServer(latency_s=latency_s) as server:
+        pipe.send(server.base_url)
+        pipe.recv()
+        pipe.send((len(server.bodies), server.most_at_once))
+
+
+def questions(n: int):
+    """Questions about clips made on the spot."""
+    noise = np.random.default_rng(0).uniform(-0.3, 0.3, round(RATE * LENGTH_S))
+    for i in range(n):
+        clip = Sound(f"clip-{i}", np.roll(noise, i).astype(np.float32), RATE, f"{i}")
+        text = Text("Does the volume increase or decrease over time?")
+        question = Question(
+            question_id=f"{clip.id}|main", id=clip.id, prompt_name="main", category="volume",
+            attribute="volume", parts=(text, Clip(clip.id)), labels=("increase", "decrease"),
+            label="increase", parser="paper",
+        )  # fmt: skip
+        yield Asked(question, (text, clip))
+
+
+def ask_all(model, n: int) -> None:
+    """All questions through the adapter, each answer on disk before the next is taken."""
+    with tempfile.TemporaryFile("w") as file:
+        for index, answer in model.stream(questions(n)):
+            assert answer.status == "ok", answer
+            file.write(json.dumps([index, answer.text, answer.status]) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def post_all(base_url: str, body: bytes, concurrency: int, n: int) -> None:
+    """The same request from bare threads, each on a connection of its own."""
+    todo = iter(range(n))
+    host = base_url.split("/")[2]
+
+    def post() -> None:
+        connection = http.client.HTTPConnection(host)
+        for _ in todo:
+            connection.request("POST", "/v1/chat/completions", body)
+            connection.getresponse().read()
+        connection.close()
+
+    threads = [threading.Thread(target=post) for _ in range(concurrency)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def seconds(call, *args) -> float:
+    began = time.perf_counter()
+    call(*args)
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    """Prints the adapter's figure with its target, and the reference."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--latency", type=float, default=0.5, help="seconds a request takes")
+    parser.add_argument("--concurrency", type=int, default=8)
+    parser.add_argument("--questions", type=int, default=160)
+    args = parser.parse_args()
+    n = args.questions
+
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=serve, args=(args.latency, there))
+    process.start()
+    try:
+        url = here.recv()
+        model = open_openai("tiny", base_url=url, concurrency=args.concurrency)
+        (first,) = questions(1)
+        model.answer([first])  # imports, once a process
+        body = {
+            "model": "tiny",
+            "messages": [{"role": "user", "content": model.request(first).content}],
+        }
+        encoded = json.dumps(body).encode()
+        served_s = n * args.latency / args.concurrency
+        bare = served_s / seconds(post_all, url, encoded, args.concurrency, n)
+        busy = served_s / seconds(ask_all, model, n)
+        here.send("stop")
+        n_served, most = here.recv()
+        assert n_served == 2 * n + 1, n_served
+    finally:
+        process.join(timeout=10)
+        process.kill()
+    print(
+        f"openai adapter: server {busy:.1%} busy, bare threads {bare:.1%}; {n} requests of "
+        f"{args.latency:g} s, {args.concurrency} at once (most seen: {most}); target {TARGET:.0%} "
+        f"{'reached' if busy >= TARGET else 'MISSED'}"
+    )
+
+
+if __name__ == "__main__":
+    main()
