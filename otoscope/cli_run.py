@@ -1,6 +1,7 @@
 """`otoscope run`: asks a model about a dataset, and only what has not been answered yet."""
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -76,6 +77,7 @@ def perception(
     Stopped at any moment, the same command goes on where it was. Start it under `accelerate launch
     -m otoscope.cli run …` to spread it over processes.
     """
+    from otoscope.audits.asking import RETRY_TOKENS
     from otoscope.audits.perception import plan, run
     from otoscope.models.opening import open_model
 
@@ -85,6 +87,8 @@ def perception(
         "preset": preset, "base_url": base_url, "concurrency": concurrency,
         "requests_per_minute": requests_per_minute, "timeout_s": timeout_s,
     }  # fmt: skip
+    if retry_unparsed and model.startswith("openai:"):
+        options["retry_max_tokens"] = RETRY_TOKENS
     planning: dict[str, Any] = {
         "configs": config or (),
         "prompts": prompt or (),
@@ -101,7 +105,7 @@ def perception(
             return
         if batch_invariant_check:
             typer.echo(_check_batches(asked, planned, batch_invariant_check))
-        with _watched(len(planned.questions)) as on_answer, _cache(cache) as answers:
+        with _watched() as on_answer, _cache(cache) as answers:
             tally = run(
                 dataset,
                 asked,
@@ -114,8 +118,6 @@ def perception(
                 cache=answers,
                 check_hearing=hearing_check,
                 on_answer=on_answer,
-                revision=revision,
-                split=split,
             )
     typer.echo(summary(tally, out))
     if tally.stopped:
@@ -153,16 +155,21 @@ def preview(planned: Any, model: Any) -> str:
 
 def summary(tally: Any, out: Path) -> str:
     """How a run stands, for a person."""
-    done = tally.n_before + tally.n_answered
-    lines = [f"{done:,} of {tally.n_planned:,} questions answered, {tally.n_answered:,} now"]
+    from otoscope.audits.runs import ASKED_AGAIN
+
+    again = sum(tally.statuses.get(status, 0) for status in ASKED_AGAIN)
+    done = tally.n_before + tally.n_answered - again
+    lines = [f"{done:,} of {tally.n_planned:,} questions answered, {tally.n_answered:,} asked now"]
     if tally.n_repeated:
         lines.append(
-            f"{tally.n_repeated} were in flight when the last process stopped: asked again"
+            f"{tally.n_repeated:,} calls were in flight when a process stopped: asked again"
         )
     if tally.n_cached:
         lines.append(f"{tally.n_cached:,} of them from the answer cache")
     if tally.statuses:
         lines.append(", ".join(f"{n:,} {status}" for status, n in sorted(tally.statuses.items())))
+    if again:
+        lines.append(f"run again to ask the {again:,} that ended in timeout or error once more")
     if tally.n_answered:
         lines.append(f"{100 * tally.n_parsed / tally.n_answered:.1f} % of them parsed")
     if tally.cost is not None:
@@ -191,7 +198,7 @@ class _cache:
 
     def __enter__(self) -> Any:
         if self.wanted:
-            from otoscope.audits.asking import AnswerCache
+            from otoscope.audits.answer_cache import AnswerCache
             from otoscope.folders import cache_folder
 
             self.opened = AnswerCache(cache_folder() / "answers.sqlite")
@@ -205,23 +212,26 @@ class _cache:
 class _watched:
     """A bar with rate, time left, cost so far and the share parsed."""
 
-    def __init__(self, n: int) -> None:
-        from otoscope.progress import Shown
-
-        self.bar = Shown().bar("Asking", n)
-
     def __enter__(self) -> Any:
-        step = self.bar.__enter__()
+        self.stack = ExitStack()
+        step: Any = None
 
         def on_answer(tally: Any) -> None:
+            nonlocal step
+            if step is None:  # before the first answer
+                from otoscope.progress import Shown
+
+                n_missing = tally.n_planned - tally.n_before
+                step = self.stack.enter_context(Shown().bar("Asking", n_missing))
+                return
             parsed = f"{100 * tally.n_parsed / tally.n_answered:.0f} % parsed"
             cost = "" if tally.cost is None else f", cost {tally.cost:.2f}"
-            step(tally.n_before + tally.n_answered, total=True, note=parsed + cost)
+            step(tally.n_answered, total=True, note=parsed + cost)
 
         return on_answer
 
     def __exit__(self, *reason: Any) -> None:
-        self.bar.__exit__(*reason)
+        self.stack.__exit__(*reason)
 
 
 class plain_errors:
@@ -236,9 +246,8 @@ class plain_errors:
         from otoscope.audits.runs import RunError
         from otoscope.models.base import ModelError
 
-        if isinstance(
-            error, ModelError | RunError | DatasetError | AudioError | LookupError | ValueError
-        ):
+        expected = ModelError | RunError | DatasetError | AudioError
+        if isinstance(error, expected | LookupError | ValueError | OSError):
             if os.environ.get("OTOSCOPE_DEBUG"):
                 return
             message = error.args[0] if isinstance(error, LookupError) and error.args else error

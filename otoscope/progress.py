@@ -58,13 +58,13 @@ class Shown(Progress):
         )
         with Bars(*columns) as bars:
             task = bars.add_task(name, total=n, rate="", note="")
-            began = time.monotonic()
+            began, done = time.monotonic(), 0
 
             def step(n: int = 1, *, total: bool = False, note: str = "") -> None:
-                bars.update(task, **({"completed": n} if total else {"advance": n}))  # type: ignore[arg-type]
-                done = bars.tasks[0].completed
-                rate = f"{done / max(time.monotonic() - began, 1e-9):.0f}/s"
-                bars.update(task, rate=rate, note=note)
+                nonlocal done
+                done = n if total else done + n
+                rate = _rate(done / max(time.monotonic() - began, 1e-9))
+                bars.update(task, completed=done, rate=rate, note=note)
 
             yield step
 
@@ -81,7 +81,16 @@ class Shown(Progress):
                 last, rate = now, done / (now - began)
                 left = (most - done) / rate
                 told = f", {note}" if note else ""
-                self.say(f"{name}: {done} of {most}, {rate:.0f}/s, {left:.0f} s left{told}")
+                self.say(f"{name}: {done} of {most}, {_rate(rate)}, {left:.0f} s left{told}")
 
         yield step
         self.say(f"{name}: {done} of {most} in {time.monotonic() - began:.1f} s")
+
+
+def _rate(per_s: float) -> str:
+    """With two digits where things are slow.
+
+    >>> _rate(123.4), _rate(0.0456)
+    ('123/s', '0.046/s')
+    """
+    return f"{per_s:.0f}/s" if per_s >= 10 else f"{per_s:.2g}/s"

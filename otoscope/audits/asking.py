@@ -1,16 +1,15 @@
 """Asks what is missing, and writes down every answer the moment it arrives."""
 
-import hashlib
-import json
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from otoscope.audits.runs import ASKED_AGAIN, Journal, attempts, deciding, journal
-from otoscope.models.base import Answer, Asked, Status, description_of, stream
-from otoscope.prompts.parts import Text
+from otoscope.acoustics.codec import AudioError
+from otoscope.audits.answer_cache import AnswerCache, cache_key
+from otoscope.audits.journal import Journal, journal, lost, sent
+from otoscope.audits.runs import ASKED_AGAIN, attempts, deciding
+from otoscope.models.base import Answer, Asked, ModelError, Status, description_of, stream
 from otoscope.responses import PARSERS
 
 RETRY_TOKENS = 256
@@ -24,9 +23,11 @@ class Tally:
     Attributes:
         n_planned: Questions of this rank.
         n_before: Answered by earlier processes.
-        n_repeated: In flight when an earlier process stopped, and asked again.
+        n_repeated: Calls of this rank's questions that were in flight when a process stopped, over
+            all the run's life: so often was a question asked once more.
         n_answered, n_parsed, n_cached: By this process.
         cost: So far, by this process, in the price table's currency; None while unknown.
+        stopped: Why it stopped before the end, or nothing.
         statuses: How the calls of this process ended.
     """
 
@@ -41,43 +42,6 @@ class Tally:
     statuses: dict[str, int] = field(default_factory=dict)
 
 
-class AnswerCache:
-    """Answers that went well, by everything that could change them."""
-
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.database = sqlite3.connect(path, timeout=30)
-        self.database.execute(
-            "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT)"
-        )
-
-    def get(self, key: str) -> Answer | None:
-        """An earlier answer, or None."""
-        found = self.database.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
-        return Answer(**{**json.loads(found[0]), "status": Status.OK}) if found else None
-
-    def put(self, key: str, answer: Answer) -> None:
-        """Keeps an answer, if it went well."""
-        if answer.status is not Status.OK:
-            return
-        plain = {k: v for k, v in vars(answer).items() if k != "status"}
-        with self.database:
-            self.database.execute(
-                "INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, json.dumps(plain))
-            )
-
-    def close(self) -> None:
-        """Closes the file."""
-        self.database.close()
-
-
-def cache_key(asked: Asked, description: Mapping[str, Any]) -> str:
-    """Hash of every part's text or audio bytes, and of the model's own description."""
-    parts = [p.text if isinstance(p, Text) else {"audio": p.sha256} for p in asked.parts]
-    content = json.dumps([parts, description], sort_keys=True, default=str)
-    return hashlib.sha256(content.encode()).hexdigest()
-
-
 def ask(
     run: Path,
     model: Any,
@@ -85,6 +49,7 @@ def ask(
     fill: Callable[[str], Asked],
     *,
     rank: int = 0,
+    world: int = 1,
     retry_statuses: frozenset[str] = frozenset(),
     retry_unparsed: bool = False,
     max_cost: float | None = None,
@@ -97,94 +62,177 @@ def ask(
         run: Folder with a plan.
         model: See `otoscope.models.base.Model`.
         question_ids: Of this rank, in plan order.
-        fill: From a question id to the question with its sound; called just before it is asked.
-        rank: Whose file to write.
+        fill: From a question id to the question with its sound; called just before it is asked. One
+            whose sound cannot be read ends in status `error`, and the others are asked.
+        rank, world: Whose file to write, of how many.
         retry_statuses: Final statuses to ask again all the same, e.g. `refused`.
         retry_unparsed: Ask an unparsable answer once more with 256 new tokens, as published.
-        max_cost: Stop once so much is spent.
-        cache: Earlier answers, or None.
-        on_answer: Called after each.
+        max_cost: Stop once the run, all its processes taken together, has cost so much; a rank
+            takes an equal share of what is left.
+        cache: Earlier answers, or None. Not used for a model that does not describe itself.
+        on_answer: Called once before the first answer and after each.
 
     Raises:
         RunError: Another process is writing this rank.
+        ModelError: The model failed; what it answered before is kept.
     """
-    before = deciding(attempts(run))
-    again = ASKED_AGAIN | retry_statuses
-    missing = [q for q in question_ids if q not in before or before[q]["status"] in again]
-    tally = Tally(len(question_ids), len(question_ids) - len(missing))
-    if not missing:
-        return tally
-    numbers = {q: before[q]["attempt"] + 1 if q in before else 1 for q in missing}
-    with journal(run, rank) as book:
-        tally.n_repeated = len(book.were_flying() & set(missing))
-        asking = _Asking(
-            model, numbers, fill, book, tally, retry_unparsed, max_cost, cache, on_answer
+    with journal(run, rank, world) as book:
+        lines = list(attempts(run))
+        before = deciding(lines)
+        again = ASKED_AGAIN | retry_statuses
+        missing = [q for q in question_ids if q not in before or before[q]["status"] in again]
+        calls = set(sent(run))
+        numbers = dict.fromkeys(missing, 1)
+        for question_id, attempt in calls | {(x["question_id"], x["attempt"]) for x in lines}:
+            if question_id in numbers:
+                numbers[question_id] = max(numbers[question_id], attempt + 1)
+        own = set(question_ids)
+        tally = Tally(
+            len(question_ids),
+            len(question_ids) - len(missing),
+            sum(question_id in own for question_id, _ in lost(calls, lines)),
         )
-        asking.through(missing)
+        budget = None
+        if max_cost is not None:
+            budget = (max_cost - sum(line.get("cost") or 0.0 for line in lines)) / world
+        if getattr(model, "description", None) is None:
+            cache = None
+        desk = _Desk(model, fill, book, tally, numbers, retry_unparsed, cache, on_answer)
+        on_answer(tally)
+        if missing:
+            desk.ask(missing, budget, max_cost)
     return tally
 
 
-@dataclass
-class _Asking:
-    """One process at work on one rank; see `ask` for what its parts are."""
+class _Desk:
+    """Where questions go out and answers come in."""
 
-    model: Any
-    numbers: Mapping[str, int]
-    fill: Callable[[str], Asked]
-    book: Journal
-    tally: Tally
-    retry_unparsed: bool
-    max_cost: float | None
-    cache: AnswerCache | None
-    on_answer: Callable[[Tally], None]
+    def __init__(
+        self,
+        model: Any,
+        fill: Callable[[str], Asked],
+        book: Journal,
+        tally: Tally,
+        numbers: Mapping[str, int],
+        retry_unparsed: bool,
+        cache: AnswerCache | None,
+        on_answer: Callable[[Tally], None],
+    ) -> None:
+        self.model, self.fill, self.book, self.tally = model, fill, book, tally
+        self.numbers, self.retry_unparsed, self.cache = numbers, retry_unparsed, cache
+        self.on_answer = on_answer
+        self.description = description_of(model)
+        self.flying: dict[int, tuple[Asked, str]] = {}
+        self.own_error: Exception | None = None
 
-    def __post_init__(self) -> None:
-        self.description = description_of(self.model)
-        self.flying: dict[int, Asked] = {}
-
-    def through(self, missing: Sequence[str]) -> None:
-        """Asks all of them, and settles each answer as it arrives."""
-        for index, answer in stream(self.model, self._sent(missing)):
-            asked = self.flying.pop(index)
+    def ask(self, missing: Sequence[str], budget: float | None, max_cost: float | None) -> None:
+        answers = stream(self.model, self._handed_out(missing, budget, max_cost))
+        while (arrived := self._next(answers)) is not None:
+            index, answer = arrived
+            if index not in self.flying:
+                raise ModelError(f"the model answered question {index}, which is not open")
+            asked, key = self.flying.pop(index)
             if self.retry_unparsed:
-                answer = _second_try(self.model, asked, answer)
-            self._settle(asked, answer)
+                answer = self._second_try(asked, answer)
             if self.cache:
-                self.cache.put(cache_key(asked, self.description), answer)
+                self.cache.put(key, answer)
+            self._settle(asked.question.question_id, answer, asked.question.parser)
+        if self.flying:
+            raise ModelError(
+                f"the model left {len(self.flying)} of its questions unanswered, "
+                f"{self._some_flying()}"
+            )
 
-    def _sent(self, missing: Sequence[str]) -> Iterator[Asked]:
-        """Questions as the model takes them; those the cache knows are settled on the way."""
+    def _handed_out(self, *arguments: Any) -> Iterator[Asked]:
+        """The questions; what goes wrong in here is no fault of the model that pulls them."""
+        try:
+            yield from self._questions(*arguments)
+        except Exception as error:
+            self.own_error = error
+            raise
+
+    def _questions(
+        self, missing: Sequence[str], budget: float | None, max_cost: float | None
+    ) -> Iterator[Asked]:
         n_sent = 0
         for question_id in missing:
-            if self.max_cost is not None and (self.tally.cost or 0.0) >= self.max_cost:
-                self.tally.stopped = f"--max-cost {self.max_cost:g} is reached"
+            if budget is not None and (reason := self._over(budget, max_cost)):
+                self.tally.stopped = reason
                 return
-            asked = self.fill(question_id)
-            known = self.cache.get(cache_key(asked, self.description)) if self.cache else None
-            if known is not None:
-                self.tally.n_cached += 1
-                self._settle(asked, replace(known, cost=None))
+            try:
+                asked = self.fill(question_id)
+            except AudioError as error:
+                self._settle(question_id, Answer(None, Status.ERROR, detail=str(error)))
                 continue
-            self.flying[n_sent] = asked
+            key = ""
+            if self.cache:
+                key = cache_key(asked, self.description, self.retry_unparsed)
+                if (known := self.cache.get(key)) is not None:
+                    self.tally.n_cached += 1
+                    self._settle(question_id, known, asked.question.parser, cached=True)
+                    continue
+            self.flying[n_sent] = asked, key
             n_sent += 1
-            self.book.send(a.question.question_id for a in self.flying.values())
+            self.book.send(question_id, self.numbers[question_id])
             yield asked
 
-    def _settle(self, asked: Asked, answer: Answer) -> None:
-        question, tally = asked.question, self.tally
-        self.book.append(question.question_id, self.numbers[question.question_id], answer)
+    def _over(self, budget: float, max_cost: float | None) -> str:
+        if (self.tally.cost or 0.0) >= budget:
+            return f"--max-cost {max_cost:g} is reached"
+        asked = self.tally.statuses.get(Status.OK.value, 0) - self.tally.n_cached
+        if asked > 0 and self.tally.cost is None:
+            return "the price of this model is not known, so --max-cost cannot be kept"
+        return ""
+
+    def _next(self, answers: Iterator[tuple[int, Answer]]) -> tuple[int, Answer] | None:
+        """The next answer; whatever a model raises becomes one clear error."""
+        try:
+            arrived = next(answers, None)
+        except ModelError:
+            raise
+        except Exception as error:
+            if error is self.own_error:
+                raise
+            raise ModelError(
+                f"the model failed with {type(error).__name__}: {error}; it was being asked "
+                f"{self._some_flying()}; what it answered before is kept"
+            ) from error
+        if arrived is not None and not isinstance(arrived[1], Answer):
+            raise ModelError(
+                f"the model answered with a {type(arrived[1]).__name__}; it must be an "
+                "otoscope.models.base.Answer"
+            )
+        return arrived
+
+    def _some_flying(self) -> str:
+        names = [asked.question.question_id for asked, _ in self.flying.values()]
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        return ", ".join(map(repr, names[:3])) + more
+
+    def _settle(
+        self, question_id: str, answer: Answer, parser: str = "", *, cached: bool = False
+    ) -> None:
+        self.book.append(question_id, self.numbers[question_id], answer, cached=cached)
+        tally = self.tally
         tally.n_answered += 1
-        tally.n_parsed += PARSERS[question.parser](answer.text).label is not None
+        tally.n_parsed += bool(parser) and PARSERS[parser](answer.text).label is not None
         tally.statuses[answer.status.value] = tally.statuses.get(answer.status.value, 0) + 1
         if answer.cost is not None:
             tally.cost = (tally.cost or 0.0) + answer.cost
         self.on_answer(tally)
 
-
-def _second_try(model: Any, asked: Asked, answer: Answer) -> Answer:
-    """The published retry; both texts are kept."""
-    unparsed = PARSERS[asked.question.parser](answer.text).label is None
-    if answer.status is not Status.OK or not unparsed or not hasattr(model, "with_settings"):
-        return answer
-    second = model.with_settings(max_new_tokens=RETRY_TOKENS).answer([asked])[0]
-    return replace(second, first_text=answer.text, wall_s=answer.wall_s + second.wall_s)
+    def _second_try(self, asked: Asked, answer: Answer) -> Answer:
+        """The published retry; both texts are kept and both are paid."""
+        unparsed = PARSERS[asked.question.parser](answer.text).label is None
+        if answer.status is not Status.OK or not unparsed:
+            return answer
+        if not hasattr(self.model, "with_settings"):
+            return answer
+        second = self.model.with_settings(max_new_tokens=RETRY_TOKENS).answer([asked])[0]
+        costs = [a.cost for a in (answer, second) if a.cost is not None]
+        return replace(
+            second,
+            first_text=answer.text,
+            wall_s=answer.wall_s + second.wall_s,
+            cost=sum(costs) if costs else None,
+        )

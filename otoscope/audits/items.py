@@ -27,19 +27,25 @@ class Items:
     """Rows by id, with their audio at hand.
 
     Attributes:
-        rows: Every column but audio, in dataset order, each with its `config`.
-        label_names: What integer labels stand for.
+        rows: Every column but audio, in dataset order, each with its `config`; ClassLabels are
+            names, ids text.
     """
 
-    def __init__(self, tables: Iterable[tuple[str, datasets.Dataset]]) -> None:
+    def __init__(
+        self, tables: Iterable[tuple[str, datasets.Dataset]], folder: Path | None = None
+    ) -> None:
         """Takes datasets with the name of the config each comes from.
+
+        Args:
+            tables: Config and dataset.
+            folder: What relative paths of audio files are relative to.
 
         Raises:
             DatasetError: A needed column is missing, or two rows share an id.
         """
         self.rows: list[dict[str, Any]] = []
-        self.label_names: tuple[str, ...] = ("decrease", "increase")
         self._at: dict[str, tuple[datasets.Dataset, int]] = {}
+        self._folder = folder or Path()
         self._sound = lru_cache(maxsize=64)(self._read)
         self._facts: dict[str, tuple[str, float]] = {}
         self._spans: dict[str, tuple[float, float]] = {}
@@ -52,11 +58,19 @@ class Items:
             raise DatasetError(
                 f"config {config!r} lacks the column(s) {missing}; it has {table.column_names}"
             )
-        label = table.features["label"]
-        if isinstance(label, datasets.ClassLabel):
-            self.label_names = tuple(label.names)
-        audio = table.cast_column("audio", datasets.Audio(decode=False))
+        classes = {n: f for n, f in table.features.items() if isinstance(f, datasets.ClassLabel)}
+        try:
+            audio = table.select_columns("audio").cast_column("audio", datasets.Audio(decode=False))
+        except (TypeError, ValueError) as error:
+            raise DatasetError(
+                f"config {config!r}: column 'audio' is no audio ({error})"
+            ) from error
         for index, row in enumerate(table.remove_columns("audio")):
+            for name, names in classes.items():
+                row[name] = _name_in(names, row[name], f"row {row['id']!r}: {name}")
+            if row["id"] is None or row["category"] is None:
+                raise DatasetError(f"row {index} of config {config!r} lacks its id or category")
+            row["id"], row["category"] = str(row["id"]), str(row["category"])
             if row["id"] in self._at:
                 raise DatasetError(f"two rows have the id {row['id']!r}")
             self._at[row["id"]] = (audio, index)
@@ -92,10 +106,14 @@ class Items:
         table, index = self._at[row_id]
         cell = table[index]["audio"] or {}
         if cell.get("bytes"):
-            return cell["bytes"]
-        if cell.get("path") and Path(cell["path"]).is_file():
-            return Path(cell["path"]).read_bytes()
-        raise DatasetError(f"row {row_id!r} has no audio")
+            data: bytes = cell["bytes"]
+            return data
+        if not cell.get("path"):
+            raise DatasetError(f"row {row_id!r} has no audio")
+        try:
+            return (self._folder / cell["path"]).read_bytes()
+        except OSError as error:
+            raise DatasetError(f"row {row_id!r}: {cell['path']}: {error.strerror}") from error
 
     def sound(self, row_id: str) -> Sound:
         """A row's audio, channels averaged.
@@ -109,18 +127,27 @@ class Items:
         data = self.audio_bytes(row_id)
         recording = codec.read(data, name=f"row {row_id!r}")
         samples = codec.to_float(recording.pcm).mean(axis=0)
-        span = self._spans.get(row_id)
-        return Sound(
-            row_id, samples, recording.sampling_rate, hashlib.sha256(data).hexdigest(), span
-        )
+        sha256, _ = self._facts_of(row_id, data)
+        return Sound(row_id, samples, recording.sampling_rate, sha256, self._spans.get(row_id))
 
     def facts(self, row_id: str) -> tuple[str, float]:
         """SHA-256 of a row's audio bytes, and its length in seconds."""
+        return self._facts.get(row_id) or self._facts_of(row_id, self.audio_bytes(row_id))
+
+    def _facts_of(self, row_id: str, data: bytes) -> tuple[str, float]:
         if row_id not in self._facts:
-            data = self.audio_bytes(row_id)
             length = codec.duration_s(data, name=f"row {row_id!r}")
             self._facts[row_id] = hashlib.sha256(data).hexdigest(), length
         return self._facts[row_id]
+
+
+def _name_in(classes: datasets.ClassLabel, value: int | None, what: str) -> str | None:
+    """The name of a ClassLabel's integer."""
+    if value is None:
+        return None
+    if not 0 <= value < len(classes.names):
+        raise DatasetError(f"{what} is {value}; it must be one of {classes.names}")
+    return str(classes.names[value])
 
 
 def _words(row: dict[str, Any]) -> str | None:
@@ -147,6 +174,10 @@ def open_items(
     """
     if isinstance(dataset, datasets.Dataset):
         return Items([("", dataset)])
+    if not isinstance(dataset, str | Path):
+        raise DatasetError(
+            f"a dataset in memory is one split, a datasets.Dataset, not a {type(dataset).__name__}"
+        )
     if not Path(dataset).is_dir() and revision is None:
         raise DatasetError(
             f"{str(dataset)!r} is no folder here; a Hub repository needs --revision, because what "
@@ -156,10 +187,10 @@ def open_items(
     for config in configs or (None,):  # type: ignore[list-item]
         try:
             table = datasets.load_dataset(str(dataset), config, split=split, revision=revision)
-        except (ValueError, FileNotFoundError, datasets.exceptions.DatasetNotFoundError) as error:
+        except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
             raise DatasetError(f"{dataset}: {error}") from error
         tables.append((config or "default", table))
-    return Items(tables)
+    return Items(tables, Path(dataset))
 
 
 def configs_in(dataset: str | Path | datasets.Dataset, revision: str | None = None) -> list[str]:

@@ -15,15 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import pyarrow as pa
 
-from otoscope.audits.asking import AnswerCache, Tally, ask
+from otoscope.audits.answer_cache import AnswerCache
+from otoscope.audits.asking import Tally, ask
 from otoscope.audits.items import SOURCE, DatasetError, Items, configs_in, open_items
 from otoscope.audits.runs import PLAN_SCHEMA, write_plan
-from otoscope.models.base import Asked, Sound, description_of
+from otoscope.models.base import Asked, ModelError, Sound, Status, description_of
 from otoscope.models.guards import hearing_check, with_silence
 from otoscope.prompts import PROMPTS
 from otoscope.prompts.few_shot import Pool
-from otoscope.prompts.labels import label_of
+from otoscope.prompts.labels import LABEL_NAMES, label_of
 from otoscope.prompts.parts import Clip, Question, Text
 from otoscope.prompts.questions import applies, question, split_name
 from otoscope.version import __version__
@@ -41,12 +43,20 @@ class Perception:
         questions: By id, in plan order.
         items: The dataset's rows, few-shot examples included.
         partial: Why the plan is only a part of the dataset, or nothing.
+        choices: The arguments of `plan` it was made with, ready for JSON.
     """
 
-    def __init__(self, items: Items, questions: Sequence[Question], partial: str = "") -> None:
+    def __init__(
+        self,
+        items: Items,
+        questions: Iterable[Question],
+        partial: str = "",
+        choices: Mapping[str, Any] | None = None,
+    ) -> None:
         self.items = items
         self.questions = {q.question_id: q for q in questions}
         self.partial = partial
+        self.choices = dict(choices or {})
 
     def fill(self, question_id: str) -> Asked:
         """A question with its sound."""
@@ -61,7 +71,7 @@ class Perception:
 
     def _row(self, asked: Question, row: Mapping[str, Any]) -> dict[str, Any]:
         facts = [self.items.facts(row_id) for row_id in asked.clips]
-        known = {name: row.get(name) for name in PLAN_SCHEMA.names}
+        known = {field.name: _as_planned(row.get(field.name), field.type) for field in PLAN_SCHEMA}
         return known | {
             "question_id": asked.question_id,
             "attribute": asked.attribute,
@@ -74,6 +84,13 @@ class Perception:
             "audio_sha256": [sha256 for sha256, _ in facts],
             "audio_s": sum(length for _, length in facts),
         }
+
+
+def _as_planned(value: Any, kind: pa.DataType) -> Any:
+    """A dataset's own value in the plan's type: its speakers may be numbers."""
+    if pa.types.is_string(kind):
+        return None if value is None else str(value)
+    return value if pa.types.is_boolean(kind) and isinstance(value, bool) else None
 
 
 def plan(
@@ -106,31 +123,40 @@ def plan(
         if name != OWN:
             PROMPTS[split_name(name)[0]]
     items = open_items(dataset, configs, split=split, revision=revision)
+    if limit_sources is not None and limit_sources < 1:
+        raise ValueError(f"limit_sources must be 1 or more, not {limit_sources}")
     about = [PROMPTS[split_name(name)[0]] for name in names if name != OWN]
-    loaded = {row["config"] for row in items.rows}
-    if any(p.rows != "clips" for p in about) and SOURCE not in loaded:
+    has_sources = any(row["category"] == SOURCE for row in items.rows)
+    if any(p.rows != "clips" for p in about) and not has_sources:
         if SOURCE not in configs_in(dataset, revision):
             raise DatasetError("these prompts need unchanged clips: a config `source`")
         items.extend(open_items(dataset, [SOURCE], split=split, revision=revision))
     pool = None
     if any(p.few_shot for p in about):
         pooled = open_items(dataset, configs, split=POOL_SPLITS, revision=revision)
-        pool = Pool(pooled.rows, label_names=items.label_names)
+        pool = Pool(pooled.rows)
         asked_about = items.rows
         items.extend(pooled)
     else:
         asked_about = items.rows
     chosen, partial = _limited(asked_about, limit_sources)
-    questions = list(_questions(chosen, names, items.label_names, cross_attribute, pool))
+    questions = list(_questions(chosen, names, cross_attribute, pool))
     if not questions:
         raise DatasetError(f"no row fits the prompt(s) {names}")
-    return Perception(items, questions, partial)
+    choices = {
+        "configs": list(configs),
+        "prompts": names,
+        "split": split,
+        "revision": revision,
+        "cross_attribute": cross_attribute,
+        "limit_sources": limit_sources,
+    }
+    return Perception(items, questions, partial, choices)
 
 
 def _questions(
     rows: Sequence[Mapping[str, Any]],
     names: Sequence[str],
-    label_names: Sequence[str],
     cross: bool,
     pool: Pool | None,
 ) -> Iterable[Question]:
@@ -138,23 +164,23 @@ def _questions(
     for name, row in product(names, rows):
         if name == OWN:
             if row["category"] != SOURCE:
-                yield _own(row, label_names)
+                yield _own(row)
             continue
         base, named = split_name(name)
         if not applies(PROMPTS[base], row):
             continue
         everywhere = named is None and (row["category"] == SOURCE or cross)
         for attribute in attributes if everywhere else [None]:
-            yield question(row, name, attribute=attribute, pool=pool, label_names=label_names)
+            yield question(row, name, attribute=attribute, pool=pool)
 
 
-def _own(row: Mapping[str, Any], label_names: Sequence[str]) -> Question:
+def _own(row: Mapping[str, Any]) -> Question:
     if not row.get("prompt"):
         raise DatasetError(f"row {row['id']!r} has no `prompt` to ask")
     parts = (Text(row["prompt"]), Clip(row["id"]))
     return Question(
         f"{row['id']}|{OWN}", row["id"], OWN, row["category"], row.get("attribute") or "", parts,
-        tuple(label_names), label_of(row, label_names), "paper",
+        LABEL_NAMES, label_of(row), "paper",
     )  # fmt: skip
 
 
@@ -213,19 +239,25 @@ def run(
         ModelError: The model is not being given the sound.
         RunError: The folder holds another run.
     """
+    rank, world = _share(rank, world)
+    retry = frozenset(retry_statuses)
+    if unknown := sorted(retry - {status.value for status in Status}):
+        raise ValueError(
+            f"no status named {unknown[0]!r}; there are {sorted(status.value for status in Status)}"
+        )
     planned = planned or plan(dataset, **planning)
-    if rank is None:
-        rank = int(os.environ.get("RANK", "0"))
-    if world is None:
-        world = int(os.environ.get("WORLD_SIZE", "1"))
     ids = list(planned.questions)
-    _fit(model, dataset, planned, planning)
+    _fit(model, dataset, planned)
+    described = description_of(model)
+    tries_again = hasattr(model, "with_settings") or described.get("retry_max_tokens")
+    if retry_unparsed and not tries_again:
+        raise ModelError("a second try with more tokens: this model has no such setting")
     about = {
         "audit": "perception",
-        "dataset": dataset if isinstance(dataset, str) else Path(str(dataset)).name,
+        "dataset": "in memory" if isinstance(dataset, datasets.Dataset) else str(dataset),
         "model": spec,
-        "model_description": description_of(model),
-        "prompts": sorted({q.prompt_name for q in planned.questions.values()}),
+        "model_description": described,
+        **planned.choices,
         "partial": planned.partial,
         "n_questions": len(ids),
         "retry_unparsed": retry_unparsed,
@@ -239,7 +271,8 @@ def run(
         ids[rank::world],
         planned.fill,
         rank=rank,
-        retry_statuses=frozenset(retry_statuses),
+        world=world,
+        retry_statuses=retry,
         retry_unparsed=retry_unparsed,
         max_cost=max_cost,
         cache=cache,
@@ -247,18 +280,23 @@ def run(
     )
 
 
-def _fit(
-    model: Any,
-    dataset: str | Path | datasets.Dataset,
-    planned: Perception,
-    planning: Mapping[str, Any],
-) -> None:
+def _share(rank: int | None, world: int | None) -> tuple[int, int]:
+    """Which of how many processes this one is."""
+    if rank is None:
+        rank = int(os.environ.get("RANK", "0"))
+    if world is None:
+        world = int(os.environ.get("WORLD_SIZE", "1"))
+    if not 0 <= rank < world:
+        raise ValueError(f"rank {rank} is not below a world size of {world}, counted from 0")
+    return rank, world
+
+
+def _fit(model: Any, dataset: str | Path | datasets.Dataset, planned: Perception) -> None:
     """Gives a model that asks for it the unchanged clips, where the dataset has them."""
     if not hasattr(model, "fit"):
         return
-    revision = planning.get("revision")
+    split, revision = planned.choices.get("split", "test"), planned.choices.get("revision")
     if SOURCE in configs_in(dataset, revision):
-        split = planning.get("split", "test")
         sources = open_items(dataset, [SOURCE], split=split, revision=revision)
         model.fit(sources.sound(row["id"]) for row in sources.rows)
 

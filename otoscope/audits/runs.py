@@ -3,6 +3,7 @@
     RUN/run.json                what was asked of whom; everything that changes the result
     RUN/plan.parquet            a row a question, fixed before the first answer
     RUN/answers/rank-000.jsonl  append only, a line an attempt
+    RUN/answers/rank-000.sent   append only, a line whenever a model is given a question
     RUN/report/                 derived
 
 An answer counts from the moment its line is whole. A process that is killed loses at most what
@@ -11,12 +12,10 @@ reading.
 """
 
 import fcntl
+import hashlib
 import json
 import os
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +23,12 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from otoscope.models.base import Answer, Status
+from otoscope.models.base import Status
 
 SCHEMA = 1
 ASKED_AGAIN = frozenset({Status.TIMEOUT.value, Status.ERROR.value})
-SYNC_S = 1.0
+NOT_COMPARED = {"dataset", "hearing"}
+"""What run.json says that changes no answer; the plan has the hash of every clip."""
 
 PLAN_SCHEMA = pa.schema(
     {
@@ -67,6 +67,7 @@ ANSWER_SCHEMA = pa.schema(
         "cost": pa.float64(),
         "detail": pa.string(),
         "first_text": pa.string(),
+        "cached": pa.bool_(),
         "time": pa.string(),
     }
 )
@@ -79,33 +80,84 @@ class RunError(RuntimeError):
 def write_plan(run: Path, rows: list[dict[str, Any]], about: Mapping[str, Any]) -> None:
     """Writes plan and run.json, or checks that a folder's own are the same.
 
+    Several processes may do so at once; one writes and the others check.
+
     Raises:
         RunError: The folder holds another run; what differs is named.
     """
-    described = {"schema": SCHEMA, **about}
-    if (run / "run.json").exists():
-        before = read_about(run)
-        different = sorted(
-            key
-            for key in before.keys() | described.keys()
-            if key != "created" and before.get(key) != described.get(key)
-        )
-        if different:
-            raise RunError(
-                f"{run} holds another run: {', '.join(different)} differ; choose another --out"
-            )
-        return
-    if run.exists() and any(run.iterdir()):
-        names = {path.name for path in run.iterdir()}
-        if not names <= {"plan.parquet", "answers", "run.json.partial", "plan.parquet.partial"}:
-            raise RunError(f"{run} holds something that is not a run; choose another --out")
+    digest = hashlib.sha256()
+    for row in rows:
+        digest.update(json.dumps([row.get(name) for name in PLAN_SCHEMA.names]).encode())
+    described = {"schema": SCHEMA, **about, "plan_sha256": digest.hexdigest()}
+    try:
+        text = json.dumps(described, indent=1, sort_keys=True) + "\n"
+    except TypeError as error:
+        raise RunError(
+            f"what the model says of itself cannot be put in run.json: {error}"
+        ) from None
+    _refuse_foreign(run)
     (run / "answers").mkdir(parents=True, exist_ok=True)
-    partial = run / "plan.parquet.partial"
-    pq.write_table(pa.Table.from_pylist(rows, schema=PLAN_SCHEMA), partial)
-    os.replace(partial, run / "plan.parquet")
-    partial = run / "run.json.partial"
-    partial.write_text(json.dumps(described, indent=1, sort_keys=True) + "\n")
-    os.replace(partial, run / "run.json")
+    with (run / "answers" / "plan.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (run / "run.json").exists():
+            _refuse_another(run, json.loads(text), rows)
+            return
+        if any(path.stat().st_size for path in (run / "answers").glob("rank-*.jsonl")):
+            raise RunError(f"{run} holds answers but no run.json; choose another --out")
+        plan = pa.Table.from_pylist(rows, schema=PLAN_SCHEMA)
+        _put_whole(run / "plan.parquet", lambda partial: pq.write_table(plan, partial))
+        _put_whole(run / "run.json", lambda partial: partial.write_text(text))
+
+
+def _refuse_foreign(run: Path) -> None:
+    """A folder that is neither empty nor a run, or begun as one, is left as it is."""
+    if not run.is_dir() or (run / "run.json").exists():
+        return
+    begun = {"plan.parquet", "answers", "run.json.partial", "plan.parquet.partial"}
+    if not {path.name for path in run.iterdir()} <= begun:
+        raise RunError(f"{run} holds something that is not a run; choose another --out")
+
+
+def _refuse_another(run: Path, described: Mapping[str, Any], rows: list[dict[str, Any]]) -> None:
+    before = read_about(run)
+    different = sorted(
+        key
+        for key in before.keys() | described.keys()
+        if key not in NOT_COMPARED and _said(before.get(key)) != _said(described.get(key))
+    )
+    if different:
+        told = [
+            _plan_difference(read_plan(run), rows) if key == "plan_sha256" else key
+            for key in different
+        ]
+        raise RunError(
+            f"{run} holds another run, not equal in {', '.join(told)}; choose another --out"
+        )
+
+
+def _said(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)  # NaN equals NaN
+
+
+def _plan_difference(before: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
+    old, new = ({row["question_id"]: row for row in plan} for plan in (before, rows))
+    for question_id in [known for known in old if known in new]:
+        columns = [n for n in PLAN_SCHEMA.names if old[question_id][n] != new[question_id].get(n)]
+        if columns:
+            return f"the plan ({question_id!r} has another {', '.join(columns)})"
+    gone, come = len(old.keys() - new.keys()), len(new.keys() - old.keys())
+    if not gone and not come:
+        return "the plan (its questions stand in another order)"
+    return f"the plan ({gone} questions of it are gone, {come} are new)"
+
+
+def _put_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """A file that is there whole or not at all, also after the power is cut."""
+    partial = path.with_name(path.name + ".partial")
+    write(partial)
+    with partial.open("rb") as file:
+        os.fsync(file.fileno())
+    os.replace(partial, path)
 
 
 def read_about(run: Path) -> dict[str, Any]:
@@ -120,36 +172,62 @@ def read_about(run: Path) -> dict[str, Any]:
         raise RunError(f"{run}: not a run ({error.strerror}: run.json)") from error
     except ValueError as error:
         raise RunError(f"{run}/run.json: not JSON ({error})") from error
-    if about.get("schema") != SCHEMA:
+    schema = about.get("schema") if isinstance(about, dict) else None
+    if schema != SCHEMA:
         raise RunError(
-            f"{run}: schema {about.get('schema')!r}, and this version reads {SCHEMA}; use the "
+            f"{run}/run.json: schema {schema!r}, and this version reads {SCHEMA}; use the "
             "version of otoscope that wrote it"
         )
-    return about
+    return dict(about)
 
 
 def read_plan(run: Path) -> list[dict[str, Any]]:
     """The planned questions, in order."""
-    return pq.read_table(run / "plan.parquet").to_pylist()
+    rows: list[dict[str, Any]] = _plan_table(run).to_pylist()
+    return rows
+
+
+def _plan_table(run: Path) -> pa.Table:
+    try:
+        return pq.read_table(run / "plan.parquet")
+    except (OSError, pa.ArrowInvalid) as error:
+        raise RunError(f"{run}/plan.parquet: not readable ({error})") from error
 
 
 def attempts(run: Path) -> Iterator[dict[str, Any]]:
-    """Every whole line of every rank, in order within each; a torn last line is passed over."""
+    """Every whole line of every rank, in order within each; a torn last line is passed over.
+
+    Raises:
+        RunError: A line is damaged; it is named.
+    """
     for path in sorted((run / "answers").glob("rank-*.jsonl")):
         with path.open("rb") as file:
-            for line in file:
+            for number, line in enumerate(file, start=1):
                 if line.endswith(b"\n"):
-                    yield json.loads(line)
+                    try:
+                        yield json.loads(line)
+                    except ValueError as error:
+                        raise RunError(
+                            f"{path}, line {number}: damaged ({error}); remove the line and run "
+                            "again: its question is asked again"
+                        ) from error
 
 
 def deciding(lines: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """For each question the attempt that counts: the last final one, else the last of all."""
-    chosen: dict[str, dict[str, Any]] = {}
+    """For each question the attempt that counts: the last final one, else the last of all.
+
+    Attempts are numbered over all ranks, so it does not matter which wrote which.
+    """
+    chosen: dict[str, Mapping[str, Any]] = {}
     for line in lines:
         before = chosen.get(line["question_id"])
-        if before is None or line["status"] not in ASKED_AGAIN or before["status"] in ASKED_AGAIN:
-            chosen[line["question_id"]] = dict(line)
-    return chosen
+        if before is None or _weight(line) >= _weight(before):
+            chosen[line["question_id"]] = line
+    return {question_id: dict(line) for question_id, line in chosen.items()}
+
+
+def _weight(line: Mapping[str, Any]) -> tuple[bool, int]:
+    return line["status"] not in ASKED_AGAIN, line["attempt"]
 
 
 def load_run(run: Path | str) -> datasets.Dataset:
@@ -162,7 +240,7 @@ def load_run(run: Path | str) -> datasets.Dataset:
     """
     run = Path(run)
     read_about(run)
-    plan = pq.read_table(run / "plan.parquet")
+    plan = _plan_table(run)
     answers = deciding(attempts(run))
     empty: dict[str, Any] = dict.fromkeys(ANSWER_SCHEMA.names)
     rows = [
@@ -172,86 +250,9 @@ def load_run(run: Path | str) -> datasets.Dataset:
     for row in rows:
         if row["logprobs"] is not None:
             row["logprobs"] = json.dumps(row["logprobs"])
+        row["cached"] = None if row["status"] is None else bool(row["cached"])
     joined = plan
     answered = pa.Table.from_pylist(rows, schema=ANSWER_SCHEMA)
     for name in ANSWER_SCHEMA.names:
         joined = joined.append_column(ANSWER_SCHEMA.field(name), answered[name])
     return datasets.Dataset(joined.replace_schema_metadata(None))
-
-
-class Journal:
-    """Appends answers of one rank, each whole or not at all, and remembers what is in flight."""
-
-    def __init__(self, run: Path, rank: int) -> None:
-        """Opens the rank's file, and drops a torn last line.
-
-        Raises:
-            RunError: Another process is writing it.
-        """
-        self.path = run / "answers" / f"rank-{rank:03d}.jsonl"
-        self.flying = run / "answers" / f"rank-{rank:03d}.flying"
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.file = self.path.open("ab+")
-        try:
-            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self.file.close()
-            raise RunError(f"{self.path}: another process is at work on this run") from None
-        self._drop_torn_line()
-        self.synced = time.monotonic()
-
-    def _drop_torn_line(self) -> None:
-        self.file.seek(0)
-        whole = 0
-        for line in self.file:
-            if not line.endswith(b"\n"):
-                break
-            whole += len(line)
-        self.file.truncate(whole)
-        self.file.seek(0, os.SEEK_END)
-
-    def were_flying(self) -> set[str]:
-        """Questions that had been sent when the last process stopped."""
-        try:
-            return set(json.loads(self.flying.read_text()))
-        except (OSError, ValueError):
-            return set()
-
-    def send(self, question_ids: Iterable[str]) -> None:
-        """Notes what is being asked now."""
-        self.flying.write_text(json.dumps(list(question_ids)))
-
-    def append(self, question_id: str, attempt: int, answer: Answer) -> None:
-        """One line, handed to the system at once and to the disk within a second or so."""
-        line = {"question_id": question_id, "attempt": attempt, **_plain(answer)}
-        line["time"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        self.file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
-        self.file.flush()
-        if time.monotonic() - self.synced > SYNC_S:
-            os.fsync(self.file.fileno())
-            self.synced = time.monotonic()
-
-    def close(self) -> None:
-        """Everything is on disk and nothing is in flight."""
-        os.fsync(self.file.fileno())
-        self.file.close()
-        self.flying.unlink(missing_ok=True)
-
-
-def _plain(answer: Answer) -> dict[str, Any]:
-    plain = asdict(answer)
-    plain["status"] = str(answer.status.value)
-    return {f.name: plain[f.name] for f in fields(Answer)}
-
-
-@contextmanager
-def journal(run: Path, rank: int) -> Iterator[Journal]:
-    """A rank's journal, closed in the end; what is in flight stays noted if things go wrong."""
-    opened = Journal(run, rank)
-    try:
-        yield opened
-    except BaseException:
-        os.fsync(opened.file.fileno())
-        opened.file.close()
-        raise
-    opened.close()

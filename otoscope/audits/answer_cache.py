@@ -1,0 +1,82 @@
+"""Answers of earlier runs, by everything that could change them."""
+
+import hashlib
+import json
+import logging
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from otoscope.models.base import Answer, Asked, Status
+from otoscope.prompts.parts import Text
+
+LOG = logging.getLogger(__name__)
+
+
+class AnswerCache:
+    """A file of answers that went well. It can be made again, so its faults never end a run."""
+
+    def __init__(self, path: Path) -> None:
+        self._broken = False
+        self._database: sqlite3.Connection | None = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(path, timeout=5, isolation_level=None)
+            self._database.execute("PRAGMA synchronous = OFF")  # a lost cache is only slow
+            self._database.execute(
+                "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT)"
+            )
+        except (sqlite3.Error, OSError) as error:
+            self._give_up(error)
+
+    def get(self, key: str) -> Answer | None:
+        """An earlier answer, or None. It costs nothing and takes no time."""
+        found = self._execute("SELECT answer FROM answers WHERE key = ?", (key,))
+        if not found:
+            return None
+        kept = json.loads(found[0][0])
+        return Answer(**{**kept, "status": Status.OK, "wall_s": 0.0, "cost": None})
+
+    def put(self, key: str, answer: Answer) -> None:
+        """Keeps an answer, if it went well."""
+        if answer.status is Status.OK:
+            plain = {name: value for name, value in vars(answer).items() if name != "status"}
+            text = json.dumps(plain, default=lambda v: v.item() if hasattr(v, "item") else dict(v))
+            self._execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, text))
+
+    def _execute(self, statement: str, values: tuple[str, ...]) -> list[tuple[str]]:
+        if self._database is None or self._broken:
+            return []
+        try:
+            return self._database.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            self._give_up(error)
+            return []
+
+    def _give_up(self, error: Exception) -> None:
+        self._broken = True
+        LOG.warning("going on without the answer cache: %s", error)
+
+    def close(self) -> None:
+        """Closes the file."""
+        if self._database is not None:
+            self._database.close()
+
+
+def cache_key(asked: Asked, description: Mapping[str, Any], retry_unparsed: bool = False) -> str:
+    """Hash of a question, its text and audio bytes, the model's description and the second try.
+
+    The question's id, its labels and the spans of its clips are in it, because some models go by
+    them.
+    """
+    parts = [
+        part.text if isinstance(part, Text) else {"audio": part.sha256, "span_s": part.span_s}
+        for part in asked.parts
+    ]
+    question = asked.question
+    about = [question.question_id, question.attribute, question.labels, parts]
+    if retry_unparsed:
+        about.append([question.parser, "second try"])
+    content = json.dumps([about, description], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()

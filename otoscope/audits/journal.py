@@ -1,0 +1,148 @@
+"""What a process writes while it asks: what it sends, and every answer, each line whole or not.
+
+A line counts once its line break is there. `rank-000.sent` has a line for each question that was
+handed to the model; what has none in `rank-000.jsonl` under the same number was in flight when a
+process stopped.
+"""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from otoscope.audits.runs import RunError
+from otoscope.models.base import Answer
+
+SYNC_S = 1.0
+FIELDS = tuple(f.name for f in fields(Answer))
+
+
+class Journal:
+    """Appends what one rank sends and gets back."""
+
+    def __init__(self, run: Path, rank: int = 0, world: int = 1) -> None:
+        """Opens the rank's files, and drops a torn last line.
+
+        Raises:
+            RunError: Another process is writing them, or shares the run out otherwise.
+        """
+        folder = run / "answers"
+        folder.mkdir(parents=True, exist_ok=True)
+        self._open: list[BinaryIO] = []
+        try:
+            self._join(folder / "world.lock", world)
+            self.answers = self._opened(folder / f"rank-{rank:03d}.jsonl")
+            try:
+                fcntl.flock(self.answers, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RunError(
+                    f"{folder}/rank-{rank:03d}.jsonl: another process is at work on this run"
+                ) from None
+            self.sent = self._opened(folder / f"rank-{rank:03d}.sent")
+        except BaseException:
+            self._close_files()
+            raise
+        for file in (self.answers, self.sent):
+            _drop_torn_line(file)
+        self.synced = time.monotonic()
+
+    def _opened(self, path: Path) -> BinaryIO:
+        file = path.open("ab+")
+        self._open.append(file)
+        return file
+
+    def _join(self, path: Path, world: int) -> None:
+        """Processes at work at once share the plan out in the same way, or would ask twice."""
+        lock = self._opened(path)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock.truncate(0)
+            lock.write(str(world).encode())
+            lock.flush()
+        except BlockingIOError:
+            pass  # others are at work
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        lock.seek(0)
+        others = lock.read().decode()
+        if others != str(world):
+            raise RunError(
+                f"{path.parent.parent}: processes are at work that are {others} in all, and this "
+                f"one is of {world}; wait for them, or stop them"
+            )
+
+    def send(self, question_id: str, attempt: int) -> None:
+        """Notes that a model is about to be given a question."""
+        _append(self.sent, [question_id, attempt])
+
+    def append(
+        self, question_id: str, attempt: int, answer: Answer, *, cached: bool = False
+    ) -> None:
+        """One answer, handed to the system at once and to the disk within a second or so."""
+        line = {"question_id": question_id, "attempt": attempt}
+        line |= {name: getattr(answer, name) for name in FIELDS} | {"cached": cached}
+        line["time"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        _append(self.answers, line)
+        if time.monotonic() - self.synced > SYNC_S:
+            os.fsync(self.answers.fileno())
+            self.synced = time.monotonic()
+
+    def close(self) -> None:
+        """Everything is on disk."""
+        os.fsync(self.answers.fileno())
+        self._close_files()
+
+    def _close_files(self) -> None:
+        for file in self._open:
+            file.close()
+
+
+def _append(file: BinaryIO, content: Any) -> None:
+    text = json.dumps(content, ensure_ascii=False, default=_as_number)
+    file.write(text.encode("utf-8", "replace") + b"\n")  # half a surrogate pair becomes "?"
+    file.flush()
+
+
+def _as_number(value: Any) -> Any:
+    """Scalars of NumPy and torch, mappings that are no dict."""
+    return value.item() if hasattr(value, "item") else dict(value)
+
+
+def _drop_torn_line(file: BinaryIO) -> None:
+    file.seek(0)
+    whole = 0
+    for line in file:
+        if not line.endswith(b"\n"):
+            break
+        whole += len(line)
+    file.truncate(whole)
+    file.seek(0, os.SEEK_END)
+
+
+@contextmanager
+def journal(run: Path, rank: int = 0, world: int = 1) -> Iterator[Journal]:
+    """A rank's journal, closed in the end whatever happens."""
+    opened = Journal(run, rank, world)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def sent(run: Path) -> Iterator[tuple[str, int]]:
+    """Question and number of every call that any rank began."""
+    for path in sorted((run / "answers").glob("rank-*.sent")):
+        with path.open("rb") as file:
+            for line in file:
+                if line.endswith(b"\n"):
+                    question_id, attempt = json.loads(line)
+                    yield question_id, attempt
+
+
+def lost(calls: Iterable[tuple[str, int]], lines: Iterable[dict[str, Any]]) -> set[tuple[str, int]]:
+    """Calls whose answer was never written."""
+    return set(calls) - {(line["question_id"], line["attempt"]) for line in lines}
