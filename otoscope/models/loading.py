@@ -128,6 +128,11 @@ def _loaded(auto: str, name: str, **where: Any) -> Any:
     try:
         return getattr(_library("transformers"), auto).from_pretrained(name, **where)
     except (OSError, ValueError, ImportError, TypeError, AttributeError) as error:
+        if "trust_remote_code" in str(error):
+            raise ModelError(
+                f"{name!r} comes with code of its own, which is run only with "
+                f"trust_remote_code=True (--trust-remote-code); otherwise {WAY_OUT}"
+            ) from error
         raise ModelError(
             f"the {what} of {name!r} cannot be loaded: {_first_line(error)}; {WAY_OUT}"
         ) from error
@@ -229,6 +234,8 @@ def _adapted(model: Any, name: str, revision: str | None, subfolder: str | None 
     options = {"subfolder": subfolder} if subfolder else {}
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*missing adapter keys.*")
+        # peft asks transformers by an old name
+        warnings.filterwarnings("ignore", message=".is_gradient_checkpointing. is deprecated")
         try:
             return peft.PeftModel.from_pretrained(model, name, revision=revision, **options)
         except (OSError, ValueError, RuntimeError, KeyError, UserWarning) as error:

@@ -6,12 +6,9 @@ import warnings
 from dataclasses import replace
 
 import pytest
-
-torch = pytest.importorskip("torch", reason="the extra [models] is not installed")
-transformers = pytest.importorskip("transformers", reason="the extra [models] is not installed")
-
 import tiny
 from asking import ask, clip, silence
+from tiny import torch, transformers
 
 from otoscope.models.base import ModelError, Status
 from otoscope.models.guards import hearing_check, with_silence
@@ -227,12 +224,13 @@ class TestWindow:
         assert torch.equal(made[0]["input_features"], made[1]["input_features"])
 
 
+NO_MEMORY = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+
 class Cramped:
     """A model's `generate` with memory for so many questions."""
 
-    def __init__(
-        self, monkeypatch, inner, holds, error=torch.OutOfMemoryError("CUDA out of memory")
-    ):
+    def __init__(self, monkeypatch, inner, holds, error=NO_MEMORY):
         self.sizes, generate = [], inner.generate
 
         def cramped(**given):
@@ -265,7 +263,7 @@ class TestMemory:
     @pytest.mark.parametrize(
         "error",
         [
-            torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+            NO_MEMORY,
             RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate"),
             MemoryError(),
         ],

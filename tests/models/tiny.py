@@ -2,11 +2,13 @@
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="the extra [models] is not installed")
-transformers = pytest.importorskip("transformers", reason="the extra [models] is not installed")
+WHY = "the extra [models] is not installed"
+torch = pytest.importorskip("torch", reason=WHY)
+transformers = pytest.importorskip("transformers", reason=WHY)
+peft = pytest.importorskip("peft", reason=WHY)
+tokenizers = pytest.importorskip("tokenizers", reason=WHY)
 
-from tokenizers import Tokenizer, decoders, pre_tokenizers  # noqa: E402
-from tokenizers.models import BPE  # noqa: E402
+torch.set_num_threads(1)  # on matrices this small, threads wait for one another
 
 WORDS = {
     "hidden_size": 32,
@@ -32,15 +34,17 @@ CHAT = (
 
 def tokenizer(*extra, **named):
     """One token a byte, and the special ones."""
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    letters = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
     kinds = (
         {"extra_special_tokens": {"start_token": "<|im_start|>"} | named}
         if named
         else {"additional_special_tokens": ["<|im_start|>", *extra]}
     )
-    inner = Tokenizer(BPE(vocab={letter: n for n, letter in enumerate(letters)}, merges=[]))
-    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    inner.decoder = decoders.ByteLevel()
+    inner = tokenizers.Tokenizer(
+        tokenizers.models.BPE(vocab={letter: n for n, letter in enumerate(letters)}, merges=[])
+    )
+    inner.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = tokenizers.decoders.ByteLevel()
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=inner,
         eos_token=END,
@@ -79,15 +83,18 @@ def audioflamingo3(seed=0):
             "num_hidden_layers": 2,
             "num_attention_heads": 4,
             "intermediate_size": 64,
-            "max_source_positions": 1500,
+            "max_source_positions": WINDOW_S * 50,
             **TOWER,
         },
         text_config={"model_type": "qwen2", "vocab_size": len(words), **WORDS},
         audio_token_id=words.convert_tokens_to_ids("<sound>"),
     )
-    extractor = transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=30)
+    extractor = transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=WINDOW_S)
     processor = transformers.AudioFlamingo3Processor(
-        extractor, words, chat_template=CHAT.replace("PLACEHOLDER", "<sound>"), max_audio_len=60
+        extractor,
+        words,
+        chat_template=CHAT.replace("PLACEHOLDER", "<sound>"),
+        max_audio_len=3 * WINDOW_S,
     )
     torch.manual_seed(seed)
     return transformers.AudioFlamingo3ForConditionalGeneration(config), processor
