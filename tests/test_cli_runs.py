@@ -82,6 +82,13 @@ class TestCompare:
         done = call("compare", runs[0], runs[0])
         assert "Nothing differs in how they were made." in done.output
         assert "Both gave the same text to every question." in done.output
+        assert "+0.0" in done.output
+
+    def test_next_to_nothing_has_no_sign_of_its_own(self, tmp_path):
+        rows = [question(f"c{i}") for i in range(2001)]
+        a = write_run(tmp_path / "a", rows, right_or_wrong(rows, [True] * 2000 + [False]))
+        b = write_run(tmp_path / "b", rows, right_or_wrong(rows, [True] * 2001))
+        assert "-0.0" not in call("compare", a, b).output
 
     def test_a_test_that_the_sources_do_not_bear_out_is_doubted(self, tmp_path):
         rows = [question(f"s{s}_{k}", source_id=f"s{s}") for s in range(8) for k in range(8)]

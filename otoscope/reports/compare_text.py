@@ -113,7 +113,7 @@ def _told(cell: Cell) -> dict[Column, str]:
         str(cell.counts.n),
         f"{100 * first:.1f}",
         f"{100 * second:.1f}",
-        f"{100 * cell.by_source.estimate:+.1f}",
+        _points(cell.by_source.estimate),
         _interval(cell.by_source),
         _interval(cell.bootstrap),
         str(cell.counts.only_first),
@@ -126,7 +126,11 @@ def _told(cell: Cell) -> dict[Column, str]:
 
 
 def _interval(difference: Difference) -> str:
-    return f"{100 * difference.low:+.1f} … {100 * difference.high:+.1f}"
+    return f"{_points(difference.low)} … {_points(difference.high)}"
+
+
+def _points(share: float) -> str:
+    return f"{round(100 * share, 1) + 0.0:+.1f}"  # never -0.0
 
 
 def _p(p_value: float) -> str:
