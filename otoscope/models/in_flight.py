@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 class LoopThread:
-    """A running event loop; `close` cancels whatever is still going on."""
+    """A running event loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -28,9 +28,13 @@ class LoopThread:
         """Starts a coroutine there."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
-    def close(self) -> None:
-        """Cancels, waits for the cancelled, and ends the thread."""
+    def cancel(self) -> None:
+        """Stops whatever is still going on, and waits until it has stopped."""
         self.submit(_cancel_others()).result()
+
+    def close(self) -> None:
+        """Cancels, and ends the thread."""
+        self.cancel()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -78,6 +78,7 @@ class OpenAIServer(Server):
                     n_ahead=2 * self.concurrency,
                 )
             finally:
+                loop.cancel()
                 loop.submit(calls.end()).result()
         finally:
             loop.close()

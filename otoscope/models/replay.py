@@ -8,23 +8,28 @@ over one file a category: `'replay:raw/default/*/kimia.jsonl'`). The answer is i
 Source of the published layouts: VocalGrad data, `docs/papers.md`.
 """
 
-import csv
-import glob
-import hashlib
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from otoscope.models.base import Answer, Asked, ModelError, Status
+from otoscope.models.saved_answers import (
+    Placed,
+    Row,
+    digest,
+    find_files,
+    given,
+    read_rows,
+    true,
+    whole,
+)
 from otoscope.prompts.parts import Question
 
 KEYS = (("question_id",), ("id",), ("benchmark_clip_id", "category"))
 TEXTS = ("text", "raw_response", "response", "answer")
 NOTHING_SAVED = "no saved answer"
 
-Row = Mapping[str, Any]
 Key = tuple[str, ...]
 
 
@@ -108,8 +113,8 @@ def open_replay(name: str | None, revision: str | None = None) -> Replay:
         ModelError: No file, a file that cannot be read, columns missing, or two different answers
             to one question of which neither is a later attempt.
     """
-    paths = _paths("replay", name)
-    rows, n_torn = _rows(paths)
+    paths = find_files("replay", name)
+    rows, n_torn = read_rows(paths)
     key_columns, text_column = _columns(name, rows)
     collected: dict[Key, list[Saved]] = {}
     n_replaced = 0
@@ -119,12 +124,12 @@ def open_replay(name: str | None, revision: str | None = None) -> Replay:
             raise ModelError(f"{where}: has no {' and '.join(key_columns)}")
         saved = Saved(
             _answer(row, text_column, where),
-            _given(row, "prompt"),
-            _whole(row, "attempt") or 0,
+            given(row, "prompt"),
+            whole(row, "attempt") or 0,
             where,
         )
         n_replaced += _keep(collected.setdefault(key, []), saved, key)
-    description = {"kind": "replay", "files": len(paths), "sha256": _digest(paths)}
+    description = {"kind": "replay", "files": len(paths), "sha256": digest(paths)}
     return Replay(
         collected, _KEYS_OF[key_columns], description, n_replaced=n_replaced, n_torn=n_torn
     )
@@ -143,8 +148,8 @@ def open_human(name: str | None, revision: str | None = None) -> Replay:
     pattern, annotator = name or "", None
     if "#" in pattern and not Path(pattern).exists():
         pattern, _, annotator = pattern.rpartition("#")
-    paths = _paths("human", pattern)
-    rows, n_torn = _rows(paths)
+    paths = find_files("human", pattern)
+    rows, n_torn = read_rows(paths)
     _need(pattern, rows, ("item_id", "category", "annotated_label"))
     people = sorted({str(row["annotator_id"]) for _, row in rows if row.get("annotator_id")})
     if annotator is not None and annotator not in people:
@@ -157,14 +162,14 @@ def open_human(name: str | None, revision: str | None = None) -> Replay:
         if annotator is not None and str(row.get("annotator_id")) != annotator:
             continue
         key = (str(row["item_id"]), str(row["category"]))
-        label = _given(row, "annotated_label")
+        label = given(row, "annotated_label")
         answer = Answer(label, cost=0.0)
         if label is None:
             answer = Answer(None, Status.ERROR, cost=0.0, detail="the saved row has no label")
         n_replaced += _keep(collected.setdefault(key, []), Saved(answer, None, 0, where), key)
     who = annotator or (people[0] if people else None)
     description = {
-        "kind": "human", "annotator": who, "files": len(paths), "sha256": _digest(paths),
+        "kind": "human", "annotator": who, "files": len(paths), "sha256": digest(paths),
     }  # fmt: skip
     return Replay(collected, _heard_by_people, description, n_replaced=n_replaced, n_torn=n_torn)
 
@@ -220,77 +225,7 @@ def _keep(rows: list[Saved], new: Saved, key: Key) -> bool:
     return False
 
 
-def _paths(kind: str, name: str | None) -> list[Path]:
-    if not name:
-        raise ModelError(f"{kind}: name the file of saved answers, as in {kind}:answers.jsonl")
-    if Path(name).is_file():
-        return [Path(name)]
-    if Path(name).is_dir():
-        raise ModelError(f"{kind}: {name} is a folder; name files, as in '{name}/*.jsonl'")
-    paths = sorted(Path(found) for found in glob.glob(name, recursive=True))
-    if not paths:
-        raise ModelError(f"{kind}: there is no file {name}")
-    return paths
-
-
-def _rows(paths: Sequence[Path]) -> tuple[list[tuple[str, Row]], int]:
-    """All rows with where each stands, and the number of unfinished last lines."""
-    rows: list[tuple[str, Row]] = []
-    n_torn = 0
-    for path in paths:
-        reader = _READERS.get(path.suffix.lower())
-        if reader is None:
-            raise ModelError(f"{path}: saved answers are read from {sorted(_READERS)} files")
-        try:
-            for place, row in reader(path):
-                n_torn += row is None
-                if row is not None:
-                    rows.append((f"{path}: {place}", row))
-        except (OSError, ValueError, csv.Error) as error:
-            raise ModelError(f"{path}: cannot be read ({_first_line(error)})") from error
-    if not rows:
-        raise ModelError(f"{', '.join(map(str, paths))}: no answers in it")
-    return rows, n_torn
-
-
-def _jsonl(path: Path) -> Iterator[tuple[str, Row | None]]:
-    """Rows, and None for a last line that a killed writer left unfinished."""
-    for number, line in enumerate(path.read_bytes().splitlines(keepends=True), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError:
-            if not line.endswith(b"\n"):
-                yield f"line {number}", None
-                return
-            raise ValueError(f"line {number} is not JSON") from None
-        if not isinstance(row, dict):
-            raise ValueError(f"line {number} is not an object")
-        yield f"line {number}", row
-
-
-def _csv(path: Path) -> Iterator[tuple[str, Row]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        for number, row in enumerate(csv.DictReader(file, strict=True), start=1):
-            yield f"row {number}", row
-
-
-def _parquet(path: Path) -> Iterator[tuple[str, Row]]:
-    import pyarrow.parquet
-
-    for number, row in enumerate(pyarrow.parquet.read_table(path).to_pylist(), start=1):
-        yield f"row {number}", row
-
-
-_READERS: dict[str, Callable[[Path], Iterator[tuple[str, Row | None]]]] = {
-    ".jsonl": _jsonl,
-    ".csv": _csv,
-    ".parquet": _parquet,
-}
-
-
-def _columns(name: str | None, rows: Sequence[tuple[str, Row]]) -> tuple[Key, str]:
+def _columns(name: str | None, rows: Sequence[Placed]) -> tuple[Key, str]:
     """The columns of key and text, taken from the first row."""
     columns = list(rows[0][1])
     key = next((key for key in KEYS if set(key) <= set(columns)), None)
@@ -303,7 +238,7 @@ def _columns(name: str | None, rows: Sequence[tuple[str, Row]]) -> tuple[Key, st
     return key, text
 
 
-def _need(name: str, rows: Sequence[tuple[str, Row]], columns: Sequence[str]) -> None:
+def _need(name: str, rows: Sequence[Placed], columns: Sequence[str]) -> None:
     for where, row in rows:
         if missing := [column for column in columns if column not in row]:
             raise ModelError(f"{where}: no {missing[0]!r}; an annotation has {list(columns)}")
@@ -311,18 +246,18 @@ def _need(name: str, rows: Sequence[tuple[str, Row]], columns: Sequence[str]) ->
 
 def _answer(row: Row, text_column: str, where: str) -> Answer:
     """A row's answer. In the published layout a failed one has its exception as raw response."""
-    text = _given(row, text_column)
+    text = given(row, text_column)
     if text is None and row.get(text_column) == "":
         text = ""
-    if _given(row, "status") is not None:
+    if given(row, "status") is not None:
         try:
             status = Status(str(row["status"]))
         except ValueError:
             raise ModelError(
                 f"{where}: status {row['status']!r} is none of {[s.value for s in Status]}"
             ) from None
-        detail = _given(row, "detail") or ""
-    elif _given(row, "error") not in (None, "False", "false", "0"):
+        detail = given(row, "detail") or ""
+    elif given(row, "error") not in (None, "False", "false", "0"):
         return Answer(None, Status.ERROR, cost=0.0, detail=text or str(row["error"]))
     elif text is None:
         return Answer(None, Status.ERROR, cost=0.0, detail="the saved row has no text")
@@ -331,38 +266,11 @@ def _answer(row: Row, text_column: str, where: str) -> Answer:
     return Answer(
         text,
         status,
-        audio_truncated=_true(row, "audio_truncated"),
-        text_truncated=_true(row, "text_truncated"),
-        n_tokens_in=_whole(row, "n_tokens_in"),
-        n_tokens_out=_whole(row, "n_tokens_out"),
+        audio_truncated=true(row, "audio_truncated"),
+        text_truncated=true(row, "text_truncated"),
+        n_tokens_in=whole(row, "n_tokens_in"),
+        n_tokens_out=whole(row, "n_tokens_out"),
         cost=0.0,
         detail=detail,
-        first_text=_given(row, "first_text"),
+        first_text=given(row, "first_text"),
     )
-
-
-def _given(row: Row, column: str) -> str | None:
-    """A text that is there; empty cells of a CSV are not, nor is NaN."""
-    value = row.get(column)
-    return None if value is None or value == "" or value != value else str(value)
-
-
-def _whole(row: Row, column: str) -> int | None:
-    value = _given(row, column)
-    return None if value is None else int(float(value))
-
-
-def _true(row: Row, column: str) -> bool:
-    return (_given(row, column) or "").lower() in ("true", "1", "1.0")
-
-
-def _digest(paths: Iterable[Path]) -> str:
-    """SHA-256 of the files, one after another: an answer is cached by what it was read from."""
-    digest = hashlib.sha256()
-    for path in paths:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -51,10 +51,21 @@ class TestHearing:
             (lambda samples: b"<audio>", "the same for a clip and for silence"),
             (lambda samples: bytes([len(samples) % 7]), "for a clip and for silence"),
             (lambda samples: bytes([int(samples.any())]), "for a clip and for another clip"),
+            (
+                lambda samples: bytes([np.array_equal(samples, CLIP.sounds[0].samples)]),
+                "for silence and for another clip",
+            ),
             (lambda samples: b"", "its input for a clip is empty"),
             (lambda samples: samples.tobytes() if samples.any() else b"", "for silence is empty"),
         ],
-        ids=["text only", "length only", "loud or not", "nothing", "nothing for silence"],
+        ids=[
+            "text only",
+            "length only",
+            "loud or not",
+            "one clip only",
+            "nothing",
+            "nothing for silence",
+        ],
     )
     def test_one_that_does_not_is_refused(self, given, alike):
         with pytest.raises(ModelError, match="is not being given the sound") as raised:

