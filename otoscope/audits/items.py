@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import pyarrow as pa
 
 from otoscope.acoustics import codec
 from otoscope.models.base import Sound
@@ -61,7 +62,7 @@ class Items:
         classes = {n: f for n, f in table.features.items() if isinstance(f, datasets.ClassLabel)}
         try:
             audio = table.select_columns("audio").cast_column("audio", datasets.Audio(decode=False))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, pa.ArrowException) as error:
             raise DatasetError(
                 f"config {config!r}: column 'audio' is no audio ({error})"
             ) from error

@@ -8,15 +8,16 @@ as they come; whatever is missing is asked when the same call is made again.
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import datasets
 import pyarrow as pa
 
+from otoscope.acoustics.codec import AudioError
 from otoscope.audits.answer_cache import AnswerCache
 from otoscope.audits.asking import Tally, ask
 from otoscope.audits.items import SOURCE, DatasetError, Items, configs_in, open_items
@@ -29,6 +30,8 @@ from otoscope.prompts.labels import LABEL_NAMES, label_of
 from otoscope.prompts.parts import Clip, Question, Text
 from otoscope.prompts.questions import applies, question, split_name
 from otoscope.version import __version__
+
+T = TypeVar("T")
 
 OWN = "own"
 """The prompt that asks each row's own `prompt` column, word for word."""
@@ -307,21 +310,20 @@ def hearing(model: Any, planned: Perception) -> str:
     Raises:
         ModelError: It does not.
     """
-    ids = list(planned.questions)
-    first = planned.fill(ids[0])
-    other_sound = _other_sound(planned, first.sounds[-1])
-    report = hearing_check(model, first, with_silence(first), _with_last(first, other_sound))
-    return report.message
+    first = next(_readable(planned.fill, planned.questions), None)
+    if first is None:
+        return "not checked: no clip can be read"
+    sound = first.sounds[-1]
+    sounds = _readable(planned.items.sound, [row["id"] for row in planned.items.rows])
+    backwards = replace(sound, samples=sound.samples[::-1].copy(), sha256="reversed")
+    other = next((s for s in sounds if s.sha256 != sound.sha256), backwards)
+    return hearing_check(model, first, with_silence(first), _with_last(first, other)).message
 
 
-def _other_sound(planned: Perception, sound: Sound) -> Sound:
-    for row in planned.items.rows:
-        other = planned.items.sound(row["id"])
-        if other.sha256 != sound.sha256:
-            return other
-    return replace(sound, samples=sound.samples[::-1].copy(), sha256="reversed")
-
-
-def _with_last(asked: Asked, sound: Sound) -> Asked:
-    last = max(i for i, part in enumerate(asked.parts) if isinstance(part, Sound))
-    return replace(asked, parts=(*asked.parts[:last], sound, *asked.parts[last + 1 :]))
+def _readable(read: Callable[[str], T], names: Iterable[str]) -> Iterator[T]:
+    """What can be read; the rest is told of when its turn comes."""
+    for name in names:
+        try:
+            yield read(name)
+        except AudioError:
+            continue

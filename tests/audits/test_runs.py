@@ -95,7 +95,7 @@ class TestThePlan:
         with journal(run) as book:
             book.append("a", 1, Answer("increase"))
         (run / "run.json").unlink()
-        with pytest.raises(RunError, match="holds answers but no run.json"):
+        with pytest.raises(RunError, match=r"holds answers but no run\.json"):
             write_plan(run, planned("a", "b", "c"), ABOUT)
 
     @pytest.mark.parametrize("dies_at", ["write_table", "replace", "fsync"])
@@ -137,7 +137,7 @@ class TestThePlan:
                 load_run(run)
 
     def test_a_description_that_is_no_json_is_an_error_that_says_so(self, tmp_path):
-        with pytest.raises(RunError, match="cannot be put in run.json: .*object"):
+        with pytest.raises(RunError, match=r"cannot be put in run\.json: .*object"):
             write_plan(tmp_path / "run", planned("a"), ABOUT | {"model_description": object()})
 
     def test_processes_that_plan_at_once_agree(self, tmp_path):

@@ -1,0 +1,501 @@
+"""Asked once, kept at once, and never counted but by the plan."""
+
+import sqlite3
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from otoscope.audits.answer_cache import AnswerCache, cache_key
+from otoscope.audits.journal import sent
+from otoscope.audits.perception import plan, run
+from otoscope.audits.runs import attempts, load_run
+from otoscope.models.base import Answer, Asked, ModelError, Sound, Status
+from otoscope.models.simple import RandomChoice
+from otoscope.prompts.parts import Clip, Question, Text
+from otoscope.responses import PARSERS
+from tests.audits.models import InTurn, Listening
+from tests.audits.tiny_dataset import clip, in_memory, row, rows
+
+
+@pytest.fixture
+def ask(tmp_path):
+    """Asks five questions of one run folder."""
+    made = in_memory(rows(5))
+
+    def asked(model, *, out="run", dataset=made, **options):
+        return run(dataset, model, out=tmp_path / out, **options)
+
+    asked.folder = tmp_path / "run"
+    return asked
+
+
+@pytest.fixture
+def cache(tmp_path):
+    opened = AnswerCache(tmp_path / "cache" / "answers.sqlite")
+    yield opened
+    opened.close()
+
+
+def statuses(folder):
+    return list(load_run(folder)["status"])
+
+
+class TestAskedOnce:
+    def test_a_finished_run_asks_nothing(self, ask):
+        model = Listening()
+        first, second = ask(model), ask(model)
+        assert len(model.asked) == 5
+        assert (first.n_before, first.n_answered, first.n_parsed) == (0, 5, 5)
+        assert (second.n_before, second.n_answered, second.n_repeated) == (5, 0, 0)
+
+    @pytest.mark.parametrize("status", list(Status))
+    def test_only_timeouts_and_errors_are_asked_again(self, ask, status):
+        model = InTurn(status)
+        ask(model)
+        ask(model)
+        again = status in (Status.TIMEOUT, Status.ERROR)
+        assert len(model.asked) == (10 if again else 5)
+        assert len(load_run(ask.folder)) == 5
+        assert statuses(ask.folder) == [status.value] * 5
+
+    def test_a_timeout_is_mended_by_the_next_call(self, ask):
+        model = InTurn(Status.TIMEOUT, Status.OK)
+        assert ask(model).statuses == {"timeout": 5}
+        assert ask(model).statuses == {"ok": 5}
+        assert statuses(ask.folder) == ["ok"] * 5
+        assert ask(model).n_before == 5
+
+    def test_a_refusal_is_asked_again_only_on_demand(self, ask):
+        model = InTurn(Status.REFUSED, Status.OK)
+        ask(model)
+        ask(model)
+        assert len(model.asked) == 5
+        ask(model, retry_statuses=["refused"])
+        assert len(model.asked) == 10
+        assert statuses(ask.folder) == ["ok"] * 5
+
+    def test_batches_are_filled_and_the_last_is_shorter(self, ask):
+        model = Listening(batch_size=2)
+        sizes = []
+        answer = model.answer
+        model.answer = lambda questions: sizes.append(len(questions)) or answer(questions)
+        ask(model)
+        assert sizes == [2, 2, 1]
+
+    def test_answers_that_arrive_in_another_order_find_their_questions(self, ask):
+        class Streaming(Listening):
+            def stream(self, questions):
+                held = list(enumerate(questions))
+                for index, asked in reversed(held):
+                    yield index, Answer(asked.question.question_id)
+
+        ask(Streaming())
+        found = load_run(ask.folder)
+        assert list(found["text"]) == list(found["question_id"])
+
+    def test_what_is_asked_is_what_was_planned(self, ask):
+        model = Listening()
+        ask(model)
+        found = load_run(ask.folder)
+        assert model.asked == list(found["question_id"])
+        assert [[s.sha256 for s in sounds] for sounds in model.sounds] == list(
+            found["audio_sha256"]
+        )
+
+
+class TestDenominators:
+    def test_whatever_becomes_of_an_answer_its_question_stays(self, ask):
+        said = dict(
+            zip(
+                (f"volume-{i}|main" for i in range(5)),
+                (
+                    Answer("increase"),
+                    Answer("I cannot say."),
+                    Answer(None, Status.REFUSED),
+                    Answer(None, Status.FILTERED),
+                    Answer(None, Status.ERROR, detail="lost"),
+                ),
+                strict=True,
+            )
+        )
+        tally = ask(Listening(said.get))
+        found = load_run(ask.folder)
+        assert len(found) == 5
+        assert (tally.n_answered, tally.n_parsed) == (5, 1)
+        labels = [PARSERS["paper"](text).label for text in found["text"]]
+        assert labels == ["increase", None, None, None, None]
+        assert found["detail"][4] == "lost"
+
+    def test_a_clip_that_cannot_be_read_fails_alone_and_is_named(self, ask):
+        """Its header is whole, so that it is found out only when its turn comes."""
+        made = rows(5)
+        made[1]["audio"] = clip(1, n_samples=4000)[:600]
+        model = Listening()
+        tally = ask(model, dataset=in_memory(made))
+        assert tally.statuses == {"ok": 4, "error": 1}
+        assert len(model.asked) == 4
+        row = load_run(ask.folder)[1]
+        assert row["status"] == "error"
+        assert "row 'volume-1': cut short" in row["detail"]
+
+
+class TestTheModelFails:
+    @pytest.mark.parametrize("batch_size", [1, 2])
+    def test_half_way(self, ask, batch_size):
+        """What was answered is kept, and the next call asks the rest."""
+
+        def say(question_id):
+            if question_id.startswith("volume-3"):
+                raise RuntimeError("CUDA error: device-side assert")
+            return Answer("increase")
+
+        with pytest.raises(
+            ModelError,
+            match=r"failed with RuntimeError: CUDA error.*being asked '.*volume-3\|main'.* kept",
+        ):
+            ask(Listening(say, batch_size=batch_size))
+        kept = 3 if batch_size == 1 else 2
+        assert statuses(ask.folder) == ["ok"] * kept + [None] * (5 - kept)
+        model = Listening()
+        tally = ask(model)
+        assert len(model.asked) == 5 - kept
+        assert tally.n_repeated == batch_size
+
+    @pytest.mark.parametrize("error", [KeyError("increase"), ValueError("bad"), OSError("gone")])
+    def test_with_an_error_that_looks_like_one_of_ours(self, ask, error):
+        def say(question_id):
+            raise error
+
+        with pytest.raises(ModelError, match=f"failed with {type(error).__name__}: .*volume-0"):
+            ask(Listening(say))
+
+    def test_with_an_interrupt(self, ask):
+        def say(question_id):
+            if question_id.startswith("volume-2"):
+                raise KeyboardInterrupt
+            return Answer("increase")
+
+        with pytest.raises(KeyboardInterrupt):
+            ask(Listening(say))
+        assert statuses(ask.folder) == ["ok", "ok", None, None, None]
+
+    @pytest.mark.parametrize("n", [0, 1, 3])
+    def test_to_return_one_answer_a_question(self, ask, n):
+        class Miscounting(Listening):
+            def answer(self, questions):
+                return [Answer("increase")] * n
+
+        with pytest.raises(ModelError, match=f"2 questions were asked but {n} answers came back"):
+            ask(Miscounting(batch_size=2))
+
+    def test_to_answer_all_that_it_streams(self, ask):
+        class Forgetful(Listening):
+            def stream(self, questions):
+                for index, _ in enumerate(questions):
+                    if index != 2:
+                        yield index, Answer("increase")
+
+        with pytest.raises(
+            ModelError, match=r"left 1 of its questions unanswered, 'volume-2\|main'"
+        ):
+            ask(Forgetful())
+        assert statuses(ask.folder) == ["ok", "ok", None, "ok", "ok"]
+
+    @pytest.mark.parametrize("index", [0, 7, -1])
+    def test_to_say_which_question_it_answers(self, ask, index):
+        class Confused(Listening):
+            def stream(self, questions):
+                for n, _ in enumerate(questions):
+                    yield (0 if n == 0 else index), Answer("increase")
+
+        with pytest.raises(ModelError, match=f"answered question {index}, which is not open"):
+            ask(Confused())
+
+    def test_to_return_answers(self, ask):
+        class Plain:
+            def answer(self, questions):
+                return ["increase"] * len(questions)
+
+        with pytest.raises(ModelError, match=r"answered with a str; it must be an .*Answer"):
+            ask(Plain())
+
+    def test_a_fault_of_the_disk_is_no_fault_of_the_model(self, ask, monkeypatch):
+        monkeypatch.setattr(
+            "otoscope.audits.journal.Journal.send",
+            lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")),
+        )
+        with pytest.raises(OSError, match="No space left"):
+            ask(Listening())
+
+
+class TestMaxCost:
+    @staticmethod
+    def dear(question_id):
+        return Answer("increase", cost=0.5)
+
+    def test_stops_and_a_later_call_goes_on(self, ask):
+        model = Listening(self.dear)
+        first = ask(model, max_cost=1.0)
+        assert (first.n_answered, first.cost) == (2, 1.0)
+        assert first.stopped == "--max-cost 1 is reached"
+        assert statuses(ask.folder) == ["ok"] * 2 + [None] * 3
+        again = ask(model, max_cost=1.0)
+        assert (again.n_answered, again.stopped) == (0, "--max-cost 1 is reached")
+        more = ask(model, max_cost=2.0)
+        assert (more.n_answered, more.n_before, more.stopped) == (2, 2, "--max-cost 2 is reached")
+        rest = ask(model)
+        assert (rest.n_answered, rest.stopped) == (1, "")
+        assert len(model.asked) == 5
+
+    def test_that_is_not_reached_stops_nothing(self, ask):
+        tally = ask(Listening(self.dear), max_cost=2.6)
+        assert (tally.n_answered, tally.stopped) == (5, "")
+
+    def test_cannot_be_kept_where_no_price_is_known(self, ask):
+        model = Listening()
+        assert "price of this model is not known" in ask(model, max_cost=1.0).stopped
+        assert len(model.asked) == 1
+
+    def test_counts_what_a_failed_call_cost(self, ask):
+        model = Listening(lambda _: Answer(None, Status.ERROR, cost=1.0))
+        ask(model, max_cost=2.0)
+        ask(model, max_cost=2.0)
+        assert len(model.asked) == 2
+
+    def test_is_shared_by_ranks(self, ask):
+        models = [Listening(self.dear), Listening(self.dear)]
+        ask(models[0], max_cost=1.0, rank=0, world=2)
+        assert len(models[0].asked) == 1
+
+    def test_answers_from_the_cache_are_free(self, ask, cache):
+        ask(Listening(self.dear), cache=cache)
+        model = Listening(self.dear)
+        tally = ask(model, out="second", cache=cache, max_cost=0.5)
+        assert (tally.n_cached, tally.cost, tally.stopped, model.asked) == (5, None, "", [])
+
+
+def asked(text="Which way?", audio="aa", span=None, **changed):
+    question = Question(
+        "a|main", "a", "main", "volume", "volume", (Text(text), Clip("a")),
+        ("increase", "decrease"), "increase", "paper",
+    )  # fmt: skip
+    sound = Sound("a", np.zeros(4, np.float32), 8000, audio, span)
+    return Asked(replace(question, **changed), (Text(text), sound))
+
+
+DESCRIBED = {
+    "kind": "transformers", "name": "someone/model", "revision": "0a1b", "adapter": None,
+    "dtype": "bfloat16", "generation": {"max_new_tokens": 128, "do_sample": False},
+}  # fmt: skip
+
+
+class TestTheCache:
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"asked": asked(audio="bb")},
+            {"asked": asked(text="Which way? ")},
+            {"asked": asked(span=(0.0, 1.0))},
+            {"asked": asked(labels=("decrease", "increase"))},
+            {"asked": asked(question_id="b|main")},
+            {"asked": Asked(asked().question, asked().parts[::-1])},
+            {"asked": Asked(asked().question, asked().parts * 2)},
+            {"name": "someone/else"},
+            {"revision": "0a1c"},
+            {"adapter": "./lora"},
+            {"dtype": "float32"},
+            {"generation": {"max_new_tokens": 256, "do_sample": False}},
+            {"generation": {"max_new_tokens": 128, "do_sample": True}},
+            {"retry_unparsed": True},
+        ],
+        ids=str,
+    )
+    def test_whatever_changes_an_answer_is_a_miss(self, cache, change):
+        cache.put(cache_key(asked(), DESCRIBED), Answer("increase"))
+        assert cache.get(cache_key(asked(), dict(reversed(DESCRIBED.items())))).text == "increase"
+        options = {k: v for k, v in change.items() if k in ("asked", "retry_unparsed")}
+        described = DESCRIBED | {k: v for k, v in change.items() if k not in options}
+        key = cache_key(
+            options.get("asked", asked()), described, options.get("retry_unparsed", False)
+        )
+        assert cache.get(key) is None
+
+    def test_the_audio_itself_is_in_the_key(self, ask, cache):
+        """The same ids and prompts, other sound."""
+        ask(Listening(), cache=cache)
+        others = in_memory([row(i, audio=clip(50 + i)) for i in range(5)])
+        model = Listening()
+        assert ask(model, out="other", dataset=others, cache=cache).n_cached == 0
+        assert len(model.asked) == 5
+
+    @pytest.mark.parametrize("status", list(Status))
+    def test_only_what_went_well_is_kept(self, ask, cache, status):
+        """A cached refusal would be a refusal for ever."""
+        ask(InTurn(status), cache=cache)
+        model = Listening()
+        model.description = InTurn(status).description
+        tally = ask(model, out="second", cache=cache)
+        assert tally.n_cached == (5 if status is Status.OK else 0)
+
+    def test_comes_back_whole_and_says_that_it_is_cached(self, ask, cache):
+        said = Answer("increase", text_truncated=True, n_tokens_in=3, wall_s=2.0,
+                      logprobs={"increase": -0.1}, cost=1.0, first_text="hm")  # fmt: skip
+        ask(Listening(lambda _: said), cache=cache)
+        ask(Listening(), out="second", cache=cache)
+        first = load_run(ask.folder)[0]
+        second = load_run(ask.folder.with_name("second"))[0]
+        different = {k for k in first if first[k] != second[k]} - {"time"}
+        assert different == {"cached", "wall_s", "cost"}
+        assert (first["cached"], second["cached"]) == (False, True)
+
+    def test_a_model_that_does_not_describe_itself_is_not_cached(self, ask, cache):
+        """Its code may have changed between two runs, and nothing would show it."""
+
+        class Nameless:
+            def answer(self, questions):
+                return [Answer("increase") for _ in questions]
+
+        ask(Nameless(), cache=cache)
+        assert ask(Nameless(), out="second", cache=cache).n_cached == 0
+
+    def test_random_draws_stay_those_of_their_question(self, ask, cache):
+        twins = in_memory([row(i, audio=clip(0)) for i in range(30)])
+        ask(RandomChoice(0), dataset=twins, cache=cache)
+        ask(RandomChoice(0), dataset=twins, out="plain")
+        plain = load_run(ask.folder.with_name("plain"))
+        assert list(load_run(ask.folder)["text"]) == list(plain["text"])
+
+    @pytest.mark.parametrize("content", [b"no database at all, but long enough" * 50, None])
+    def test_a_broken_cache_ends_no_run(self, ask, tmp_path, caplog, content):
+        path = tmp_path / "broken" / "answers.sqlite"
+        path.parent.mkdir()
+        path.mkdir() if content is None else path.write_bytes(content)
+        broken = AnswerCache(path)
+        assert ask(Listening(), cache=broken).n_answered == 5
+        broken.close()
+        assert [r.message.split(":")[0] for r in caplog.records] == [
+            "going on without the answer cache"
+        ]
+
+    def test_a_cache_that_another_process_holds_ends_no_run(
+        self, ask, cache, tmp_path, monkeypatch
+    ):
+        connect = sqlite3.connect
+        monkeypatch.setattr(
+            sqlite3, "connect", lambda *a, **k: connect(*a, **k | {"timeout": 0.05})
+        )
+        mine = AnswerCache(tmp_path / "cache" / "answers.sqlite")
+        cache._execute("BEGIN EXCLUSIVE", ())
+        assert ask(Listening(), cache=mine).n_answered == 5
+        mine.close()
+
+    def test_two_at_once_lose_nothing(self, tmp_path):
+        def fill(offset):
+            one = AnswerCache(tmp_path / "shared.sqlite")
+            for i in range(100):
+                one.put(f"{offset + i}", Answer(str(offset + i)))
+            one.close()
+
+        threads = [threading.Thread(target=fill, args=(1000 * n,)) for n in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        one = AnswerCache(tmp_path / "shared.sqlite")
+        assert all(
+            one.get(f"{1000 * n + i}").text == f"{1000 * n + i}"
+            for n in range(3)
+            for i in range(100)
+        )
+        one.close()
+
+
+class Retrying(Listening):
+    """Says nothing of use within 128 tokens."""
+
+    def __init__(self, second, tokens=128):
+        super().__init__(lambda _: Answer("Well, let me think", wall_s=1.0, cost=0.25))
+        self.second, self.tokens, self.tried = second, tokens, []
+
+    def with_settings(self, *, max_new_tokens):
+        self.tried.append(max_new_tokens)
+        return Listening(lambda _: self.second)
+
+
+class TestTheSecondTry:
+    def test_keeps_both_texts_and_pays_both(self, ask):
+        model = Retrying(Answer("decrease", wall_s=2.0, cost=0.5))
+        tally = ask(model, retry_unparsed=True)
+        row = load_run(ask.folder)[0]
+        assert (row["text"], row["first_text"]) == ("decrease", "Well, let me think")
+        assert (row["wall_s"], row["cost"]) == (3.0, 0.75)
+        assert model.tried == [256] * 5
+        assert (tally.n_parsed, tally.cost) == (5, 3.75)
+
+    def test_is_not_made_unless_asked_for(self, ask):
+        model = Retrying(Answer("decrease"))
+        ask(model)
+        assert model.tried == []
+        assert load_run(ask.folder)[0]["first_text"] is None
+
+    def test_is_not_made_where_there_is_an_answer(self, ask):
+        model = Retrying(Answer("decrease"))
+        model.say = lambda _: Answer("increase")
+        ask(model, retry_unparsed=True)
+        assert model.tried == []
+
+    def test_is_not_made_of_a_refusal(self, ask):
+        model = Retrying(Answer("decrease"))
+        model.say = lambda _: Answer(None, Status.REFUSED)
+        ask(model, retry_unparsed=True)
+        assert model.tried == []
+
+    def test_that_cannot_be_parsed_either_counts_once_as_unparsed(self, ask):
+        tally = ask(Retrying(Answer("still thinking")), retry_unparsed=True)
+        assert (tally.n_answered, tally.n_parsed) == (5, 0)
+        assert load_run(ask.folder)[0]["text"] == "still thinking"
+
+    def test_that_fails_is_asked_again_from_the_start(self, ask):
+        model = Retrying(Answer(None, Status.TIMEOUT))
+        ask(model, retry_unparsed=True)
+        assert statuses(ask.folder) == ["timeout"] * 5
+        model.second = Answer("increase")
+        ask(model, retry_unparsed=True)
+        assert statuses(ask.folder) == ["ok"] * 5
+
+    def test_is_cached_apart_from_the_first(self, ask, cache):
+        ask(Retrying(Answer("decrease")), retry_unparsed=True, cache=cache)
+        model = Retrying(Answer("decrease"))
+        assert ask(model, out="second", cache=cache).n_cached == 0
+        assert load_run(ask.folder.with_name("second"))[0]["text"] == "Well, let me think"
+
+
+def test_every_call_is_noted_before_it_is_made(ask):
+    noted = []
+
+    def say(question_id):
+        noted.append((question_id, 1) in set(sent(ask.folder)))
+        return Answer("increase")
+
+    ask(Listening(say))
+    assert noted == [True] * 5
+
+
+def test_every_answer_is_written_before_the_next_question(ask):
+    written = []
+
+    def say(question_id):
+        written.append(len(list(attempts(ask.folder))))
+        return Answer("increase")
+
+    ask(Listening(say))
+    assert written == [0, 1, 2, 3, 4]
+
+
+def test_a_plan_made_before_is_the_one_that_is_asked(tmp_path):
+    made = in_memory(rows(4))
+    model = Listening()
+    run(made, model, out=tmp_path / "run", planned=plan(made, limit_sources=2))
+    assert len(model.asked) == 2
