@@ -6,32 +6,28 @@ A run is planned before anything is asked, so that its denominators are fixed; a
 as they come; whatever is missing is asked when the same call is made again.
 """
 
-import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import datasets
 import pyarrow as pa
 
-from otoscope.acoustics.codec import AudioError
 from otoscope.audits.answer_cache import AnswerCache
 from otoscope.audits.asking import Tally, ask
+from otoscope.audits.hearing import hearing
 from otoscope.audits.items import SOURCE, DatasetError, Items, configs_in, open_items
 from otoscope.audits.runs import PLAN_SCHEMA, write_plan
-from otoscope.models.base import Asked, ModelError, Sound, Status, description_of
-from otoscope.models.guards import hearing_check, with_silence
+from otoscope.audits.sampling import limited
+from otoscope.models.base import Asked, ModelError, Status, description_of
 from otoscope.prompts import PROMPTS
 from otoscope.prompts.few_shot import Pool
 from otoscope.prompts.labels import LABEL_NAMES, label_of
 from otoscope.prompts.parts import Clip, Question, Text
 from otoscope.prompts.questions import applies, question, split_name
 from otoscope.version import __version__
-
-T = TypeVar("T")
 
 OWN = "own"
 """The prompt that asks each row's own `prompt` column, word for word."""
@@ -142,7 +138,7 @@ def plan(
         items.extend(pooled)
     else:
         asked_about = items.rows
-    chosen, partial = _limited(asked_about, limit_sources)
+    chosen, partial = limited(asked_about, limit_sources)
     questions = list(_questions(chosen, names, cross_attribute, pool))
     if not questions:
         raise DatasetError(f"no row fits the prompt(s) {names}")
@@ -185,27 +181,6 @@ def _own(row: Mapping[str, Any]) -> Question:
         f"{row['id']}|{OWN}", row["id"], OWN, row["category"], row.get("attribute") or "", parts,
         LABEL_NAMES, label_of(row), "paper",
     )  # fmt: skip
-
-
-def _limited(
-    rows: Sequence[Mapping[str, Any]], most: int | None
-) -> tuple[Sequence[Mapping[str, Any]], str]:
-    if most is None:
-        return rows, ""
-    speakers: dict[str, str] = {}
-    for row in rows:
-        speakers.setdefault(row.get("source_id") or row["id"], row.get("speaker_id") or "")
-    turns: dict[str, int] = {}
-    ranked: list[tuple[int, int, str]] = []
-    for source in sorted(speakers, key=lambda s: hashlib.sha256(s.encode()).digest()):
-        turn = turns.get(speakers[source], 0)
-        turns[speakers[source]] = turn + 1
-        ranked.append((turn, len(ranked), source))
-    kept = {source for _, _, source in sorted(ranked)[:most]}
-    if len(kept) == len(speakers):
-        return rows, ""
-    chosen = [row for row in rows if (row.get("source_id") or row["id"]) in kept]
-    return chosen, f"{len(kept)} of {len(speakers)} sources"
 
 
 def run(
@@ -265,7 +240,9 @@ def run(
         "n_questions": len(ids),
         "retry_unparsed": retry_unparsed,
         "otoscope_version": __version__,
-        "hearing": hearing(model, planned) if check_hearing else "not checked",
+        "hearing": hearing(model, planned.items, planned.questions, planned.fill)
+        if check_hearing
+        else "not checked",
     }
     write_plan(Path(out), planned.rows(), about)
     return ask(
@@ -302,28 +279,3 @@ def _fit(model: Any, dataset: str | Path | datasets.Dataset, planned: Perception
     if SOURCE in configs_in(dataset, revision):
         sources = open_items(dataset, [SOURCE], split=split, revision=revision)
         model.fit(sources.sound(row["id"]) for row in sources.rows)
-
-
-def hearing(model: Any, planned: Perception) -> str:
-    """Whether the model's input changes with the sound: a clip, silence and another clip.
-
-    Raises:
-        ModelError: It does not.
-    """
-    first = next(_readable(planned.fill, planned.questions), None)
-    if first is None:
-        return "not checked: no clip can be read"
-    sound = first.sounds[-1]
-    sounds = _readable(planned.items.sound, [row["id"] for row in planned.items.rows])
-    backwards = replace(sound, samples=sound.samples[::-1].copy(), sha256="reversed")
-    other = next((s for s in sounds if s.sha256 != sound.sha256), backwards)
-    return hearing_check(model, first, with_silence(first), _with_last(first, other)).message
-
-
-def _readable(read: Callable[[str], T], names: Iterable[str]) -> Iterator[T]:
-    """What can be read; the rest is told of when its turn comes."""
-    for name in names:
-        try:
-            yield read(name)
-        except AudioError:
-            continue

@@ -1,0 +1,44 @@
+"""Before a run: is the model being given the sound?"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from otoscope.acoustics.codec import AudioError
+from otoscope.audits.items import Items
+from otoscope.models.base import Asked, Sound
+from otoscope.models.guards import hearing_check, with_silence
+
+T = TypeVar("T")
+
+
+def hearing(
+    model: Any, items: Items, question_ids: Iterable[str], fill: Callable[[str], Asked]
+) -> str:
+    """Whether the model's input changes with the sound: a clip, silence and another clip.
+
+    Raises:
+        ModelError: It does not.
+    """
+    first = next(_readable(fill, question_ids), None)
+    if first is None:
+        return "not checked: no clip can be read"
+    sound = first.sounds[-1]
+    sounds = _readable(items.sound, [row["id"] for row in items.rows])
+    backwards = replace(sound, samples=sound.samples[::-1].copy(), sha256="reversed")
+    other = next((s for s in sounds if s.sha256 != sound.sha256), backwards)
+    return hearing_check(model, first, with_silence(first), _with_last(first, other)).message
+
+
+def _readable(read: Callable[[str], T], names: Iterable[str]) -> Iterator[T]:
+    """What can be read; the rest is told of when its turn comes."""
+    for name in names:
+        try:
+            yield read(name)
+        except AudioError:
+            continue
+
+
+def _with_last(asked: Asked, sound: Sound) -> Asked:
+    last = max(i for i, part in enumerate(asked.parts) if isinstance(part, Sound))
+    return replace(asked, parts=(*asked.parts[:last], sound, *asked.parts[last + 1 :]))
