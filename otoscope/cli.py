@@ -200,3 +200,7 @@ def _fail(error: Exception) -> None:
 def main() -> None:
     """Entry point."""
     app()
+
+
+if __name__ == "__main__":
+    main()
