@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from otoscope.cli import app
-from tests.reports.tiny_runs import question, right_or_wrong, write_run
+from tests.reports.written_runs import question, right_or_wrong, write_run
 
 NASTY = "\x1b[2J[red]I hear it increasing[/red]\x07"
 

@@ -8,7 +8,7 @@ import pytest
 from otoscope.audits.runs import RunError
 from otoscope.models.base import Answer, Status
 from otoscope.reports.parse_audit import audit_run
-from tests.reports.tiny_runs import question, write_run
+from tests.reports.written_runs import question, write_run
 
 ANSWERS = [
     ("increase", "paper"),

@@ -10,7 +10,7 @@ from otoscope.audits.journal import journal
 from otoscope.audits.runs import RunError
 from otoscope.models.base import Answer, Status
 from otoscope.reports.show import show
-from tests.reports.tiny_runs import question, write_run
+from tests.reports.written_runs import question, write_run
 
 
 @pytest.fixture
