@@ -19,6 +19,8 @@ from otoscope.reports.readings import read_runs
 from otoscope.reports.samples import players, sample_rows, sample_sheet, samples_of
 from otoscope.reports.sheets import Sheet
 
+TITLE = "# Perception report"
+
 
 def report(
     runs: Sequence[Path],
@@ -51,6 +53,7 @@ def report(
     sounds = players(chosen, dataset)
     found.tables["samples"] = [sample_sheet([row for mine in rows for row in mine])]
     every = [sheet for section in found.tables.values() for sheet in section if sheet.rows]
+    _forget_tables(folder)
     for sheet in every:
         write(folder / "tables" / f"{sheet.name}.csv", sheets.to_csv(sheet))
     write(folder / "report.md", _markdown(found, every))
@@ -60,8 +63,15 @@ def report(
     return write(folder / "index.html", render("perception.html.jinja", values))
 
 
+def _forget_tables(folder: Path) -> None:
+    """Takes away the tables of an earlier report: this one may not have all of them."""
+    if (folder / "report.md").is_file() and (folder / "report.md").read_text().startswith(TITLE):
+        for old in (folder / "tables").glob("*.csv"):
+            old.unlink()
+
+
 def _markdown(found: Findings, every: Sequence[Sheet]) -> str:
-    parts = ["# Perception report\n"]
+    parts = [f"{TITLE}\n\n"]
     for run in found.runs:
         facts = [
             f"{len(run.answers):,} questions",

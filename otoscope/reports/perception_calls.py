@@ -18,12 +18,13 @@ def unparsed_sheet(runs: Sequence[Run]) -> Sheet:
     """Answers that came and could not be read, by prompt, category and the rule that said so."""
     rows, rules = [], Counter[str]()
     for run in runs:
-        for base, category, mine in _groups(run):
+        for (base, category, kind), mine in _groups(run).items():
             fired = Counter(mine["rule"][mine["outcome"] == "unparsed"])
             rules += fired
             rows.append(
-                {"run": run.name, "prompt": base, "category": category, "n": len(mine)}
-                | {"n_unparsed": fired.total(), "share": ratio(fired.total(), len(mine))}
+                {"run": run.name, "prompt": base, "category": category, "kind": kind}
+                | {"n": len(mine), "n_unparsed": fired.total()}
+                | {"share": ratio(fired.total(), len(mine))}
                 | {f"rule: {rule}": count for rule, count in fired.items()}
             )
     kept = [row for row in rows if row["n_unparsed"]]
@@ -31,7 +32,8 @@ def unparsed_sheet(runs: Sequence[Run]) -> Sheet:
         "unparsed",
         "Answers that could not be read",
         (
-            RUN, Column("prompt", "prompt"), Column("category", "category"), N,
+            RUN, Column("prompt", "prompt"), Column("category", "category"),
+            Column("kind", "of"), N,
             Column("n_unparsed", "unparsed", "count"), Column("share", "unparsed, %", "share"),
             *(Column(f"rule: {rule}", rule, "count") for rule in sorted(rules)),
         ),
@@ -40,9 +42,13 @@ def unparsed_sheet(runs: Sequence[Run]) -> Sheet:
     )  # fmt: skip
 
 
-def _groups(run: Run) -> list[tuple[str, str, Answers]]:
-    found = dict.fromkeys(zip(run.answers["base"], run.answers["category"], strict=True))
-    return [(b, c, run.answers.where(base=b, category=c)) for b, c in found]
+def _groups(run: Run) -> dict[tuple[str, str, str], Answers]:
+    """Answers by prompt, category and kind of question."""
+    members: dict[tuple[str, str, str], list[int]] = {}
+    keys = zip(*(run.answers[name] for name in ("base", "category", "kind")), strict=True)
+    for i, key in enumerate(keys):
+        members.setdefault(key, []).append(i)
+    return {key: run.answers.at(np.array(places)) for key, places in members.items()}
 
 
 def status_sheet(runs: Sequence[Run]) -> Sheet:

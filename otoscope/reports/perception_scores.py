@@ -107,8 +107,8 @@ def accuracy_sheet(
             "could not be read is not correct. Simulated: the published interval. By source: "
             "variants of one source clip are not independent, and this interval says so.",
             "Chance is one half; exact binomial test, Holm's correction over the categories of a "
-            f"run. Above or below chance: p (Holm) under {ALPHA} and the interval by source does "
-            "not reach 50 %.",
+            f"run. Above or below: p (Holm) under {ALPHA}, and the interval by source does not "
+            "reach 50 %; otherwise undecided.",
             *_unbalanced(scored),
         ),
     )  # fmt: skip
@@ -164,7 +164,7 @@ def _against_chance(_: Run, scores: Scores) -> dict[str, dict[str, Any]]:
 def _verdict(cell: Scores, p: float) -> str:
     kind = "wilson" if cell.get("clustered_low") is None else "clustered"
     if p >= ALPHA or cell[f"{kind}_low"] <= CHANCE <= cell[f"{kind}_high"]:
-        return "as chance"
+        return "undecided"
     return "above" if cell["accuracy"] > CHANCE else "below"
 
 
@@ -190,9 +190,10 @@ def answers_sheet(
         ),
         by_category(scored, lambda run, _: outcome_rates(given[run.name])),
         (
-            "Exact only: nothing but the bare word counts. Says increase: of the parsed answers. "
-            "All other shares are of all questions planned; correct, wrong, unparsed, refused, "
-            "filtered, failed and unanswered add up to 100 %.",
+            "Rising and falling clips: accuracy on each; balanced is their mean. Exact only: only "
+            "the bare word can be correct. Says increase: of the parsed answers. Wrong, unparsed, "
+            "refused, filtered, failed and unanswered are shares of all questions planned; with "
+            "the correct ones they make up 100 %.",
         ),
     )  # fmt: skip
 

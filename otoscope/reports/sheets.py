@@ -6,6 +6,7 @@ left out: a data set without them has no such column.
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -154,8 +155,7 @@ def in_markdown(text: str) -> str:
     >>> in_markdown("<b> a|b\nc")
     '&lt;b> a\\|b c'
     """
-    for mark in "\\|`*_[]":
-        text = text.replace(mark, f"\\{mark}")
+    text = re.sub(r"([\\|`*\[\]]|\b_|_\b)", r"\\\1", text)
     return " ".join(text.replace("&", "&amp;").replace("<", "&lt;").split())
 
 

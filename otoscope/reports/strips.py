@@ -6,6 +6,7 @@ shapes take turns.
 """
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 from markupsafe import Markup, escape
@@ -14,6 +15,7 @@ from otoscope.reports.sheets import in_per_cent
 
 N_SERIES = 8
 LINE = 16  # pixels from one mark to the next below it
+STEPS_WIDTH, STEPS_HEIGHT, STEPS_EDGE = 150, 96, 14
 GRID = (0, 25, 50, 75, 100)
 SHAPES = {
     "dot": '<circle r="4.2"/>',
@@ -24,6 +26,7 @@ SHAPES = {
     "ring": '<circle r="4" class="hollow"/>',
     "tick": '<path d="M0-5.5V5.5" class="tick"/>',
 }
+Share = float | Fraction
 TURNS = ("dot", "diamond", "square")
 
 
@@ -38,9 +41,9 @@ class Mark(NamedTuple):
         name: What it is, shown when pointed at.
     """
 
-    share: float | None
-    low: float | None = None
-    high: float | None = None
+    share: Share | None
+    low: Share | None = None
+    high: Share | None = None
     series: int | None = 0
     shape: str | None = None
     name: str = ""
@@ -64,7 +67,7 @@ def strip(lines: Sequence[Sequence[Mark]], *, reference: float | None = 0.5) -> 
         at = _at(reference)
         parts.append(f'<line class="chance" x1="{at}" x2="{at}" y1="0" y2="{height}"/>')
     for i, marks in enumerate(lines):
-        parts += [_draw(mark, LINE * i + LINE // 2) for mark in marks if mark.share is not None]
+        parts += [_draw(mark, LINE * i + LINE // 2) for mark in marks]
     return Markup(
         f'<svg class="strip" width="100%" height="{height}" aria-hidden="true">'
         f"{''.join(parts)}</svg>"
@@ -72,21 +75,22 @@ def strip(lines: Sequence[Sequence[Mark]], *, reference: float | None = 0.5) -> 
 
 
 def _draw(mark: Mark, y: int) -> str:
+    if mark.share is None:
+        return ""
     whisker = ""
     if mark.low is not None and mark.high is not None:
         whisker = (
             f'<line class="whisker" x1="{_at(mark.low)}" x2="{_at(mark.high)}" y1="{y}" y2="{y}"/>'
         )
     body = SHAPES[mark.shape or shape_of(mark.series)]
-    said = escape(f"{mark.name}: {in_per_cent(mark.share)} %")
     return (
-        f'<g class="{css_class(mark.series)}"><title>{said}</title>{whisker}'
+        f'<g class="{css_class(mark.series)}"><title>{_said(mark)}</title>{whisker}'
         f'<svg x="{_at(mark.share)}" y="{y}" overflow="visible">{body}</svg></g>'
     )
 
 
-def _at(share: float | None) -> str:
-    return "0%" if share is None else f"{100 * float(share):.2f}%"
+def _at(share: Share) -> str:
+    return f"{100 * float(share):.2f}%"
 
 
 def swatch(series: int | None, shape: str | None = None) -> Markup:
@@ -99,40 +103,48 @@ def swatch(series: int | None, shape: str | None = None) -> Markup:
 
 def steps(series: Sequence[Sequence[Mark]], *, n_steps: int, reference: float = 0.5) -> Markup:
     """Shares over a few ordered steps, a line for each series; heights are 0 to 100 per cent."""
-    width, height, edge = 150, 96, 14
-
-    def x(i: int, nth: int) -> float:
-        apart = 5 * (nth - (len(series) - 1) / 2)  # so that whiskers do not hide one another
-        return edge + apart + (width - 2 * edge) * (i / max(1, n_steps - 1))
-
-    def y(share: float) -> float:
-        return 6 + (height - 12) * (1 - float(share))
-
-    parts = [
-        f'<line class="grid" x1="0" x2="{width}" y1="{y(at / 100):.1f}" y2="{y(at / 100):.1f}"/>'
-        for at in GRID
-    ]
-    level = f"{y(reference):.1f}"
-    parts.append(f'<line class="chance" x1="0" x2="{width}" y1="{level}" y2="{level}"/>')
+    grid = "".join(_level(at / 100, "grid") for at in GRID) + _level(reference, "chance")
+    lines = []
     for nth, marks in enumerate(series):
-        there = [(i, mark) for i, mark in enumerate(marks) if mark.share is not None]
-        path = " ".join(f"{x(i, nth):.1f},{y(mark.share or 0):.1f}" for i, mark in there)
-        drawn = [f'<polyline class="path" points="{path}"/>']
-        for i, mark in there:
-            at = f"{x(i, nth):.1f}"
-            if mark.low is not None and mark.high is not None:
-                drawn.append(
-                    f'<line class="whisker" x1="{at}" x2="{at}" y1="{y(mark.low):.1f}" '
-                    f'y2="{y(mark.high):.1f}"/>'
-                )
-            body = SHAPES[mark.shape or shape_of(mark.series)]
-            drawn.append(
-                f'<g transform="translate({at} {y(mark.share or 0):.1f}) scale(.8)">'
-                f"<title>{escape(mark.name)}: {in_per_cent(mark.share)} %</title>{body}</g>"
-            )
-        colour = css_class(marks[0].series if marks else None)
-        parts.append(f'<g class="{colour}">{"".join(drawn)}</g>')
+        apart = 5 * (nth - (len(series) - 1) / 2)  # so that whiskers do not hide one another
+        across = (STEPS_WIDTH - 2 * STEPS_EDGE) / max(1, n_steps - 1)
+        places = [STEPS_EDGE + apart + across * i for i in range(len(marks))]
+        lines.append(_stepped(marks, places))
     return Markup(
-        f'<svg class="steps" viewBox="0 0 {width} {height}" aria-hidden="true">'
-        f"{''.join(parts)}</svg>"
+        f'<svg class="steps" viewBox="0 0 {STEPS_WIDTH} {STEPS_HEIGHT}" aria-hidden="true">'
+        f"{grid}{''.join(lines)}</svg>"
     )
+
+
+def _stepped(marks: Sequence[Mark], places: Sequence[float]) -> str:
+    """One series: a line through its marks, each with its whisker."""
+    points, drawn = [], []
+    for mark, x in zip(marks, places, strict=True):
+        if mark.share is None:
+            continue
+        points.append(f"{x:.1f},{_height(mark.share)}")
+        if mark.low is not None and mark.high is not None:
+            drawn.append(
+                f'<line class="whisker" x1="{x:.1f}" x2="{x:.1f}" y1="{_height(mark.low)}" '
+                f'y2="{_height(mark.high)}"/>'
+            )
+        body = SHAPES[mark.shape or shape_of(mark.series)]
+        drawn.append(
+            f'<g transform="translate({x:.1f} {_height(mark.share)}) scale(.8)">'
+            f"<title>{_said(mark)}</title>{body}</g>"
+        )
+    path = f'<polyline class="path" points="{" ".join(points)}"/>'
+    return f'<g class="{css_class(marks[0].series)}">{path}{"".join(drawn)}</g>' if drawn else ""
+
+
+def _level(share: float, kind: str) -> str:
+    y = _height(share)
+    return f'<line class="{kind}" x1="0" x2="{STEPS_WIDTH}" y1="{y}" y2="{y}"/>'
+
+
+def _height(share: Share) -> str:
+    return f"{6 + (STEPS_HEIGHT - 12) * (1 - float(share)):.1f}"
+
+
+def _said(mark: Mark) -> Markup:
+    return escape(f"{mark.name}: {in_per_cent(mark.share)} %")

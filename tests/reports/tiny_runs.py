@@ -1,44 +1,72 @@
-"""Run folders made for a test: questions and what came back, nothing asked of anyone."""
+"""Run folders made by hand: a plan, and answers as they would have come."""
 
-from otoscope.audits.journal import journal
+import json
+
 from otoscope.audits.runs import write_plan
-from otoscope.models.base import Answer
+from otoscope.prompts import PROMPTS
 
-OTHER = {"increase": "decrease", "decrease": "increase"}
+ABOUT = {"audit": "perception", "model": "transformers:org/model@abc", "partial": ""}
 
 
-def question(name, *, prompt="main", category="volume", label="increase", **columns):
-    """A row of a plan about a clip of that name."""
+def row(name="main", category="volume", direction="up", **known):
+    """A planned question; `clip` tells clips of one condition apart."""
+    base, _, attribute = name.partition("@")
+    prompt = PROMPTS[base]
+    clip = known.pop("clip", "0")
+    row_id = f"test-{category}-{clip}-{known.get('tier', '')}-{known.get('curve', '')}-{direction}"
+    own = prompt.clip_label or {"up": "increase", "down": "decrease"}.get(direction)
     return {
-        "question_id": f"{name}|{prompt}",
-        "id": name,
+        "question_id": f"{row_id}|{name}",
+        "id": row_id,
         "category": category,
-        "attribute": category,
-        "label": label,
-        "labels": ["increase", "decrease"],
-        "parser": "paper",
-        "prompt_name": prompt,
-        "prompt": f"Does the {category} increase or decrease over time?\n\nOne word.",
-        "audio_ids": [name],
-        "audio_sha256": [f"sha of {name}"],
-        **columns,
-    }
+        "attribute": (attribute or category).replace("_", " "),
+        "label": prompt.source_label if category == "source" else own,
+        "labels": list(prompt.labels),
+        "parser": prompt.parser,
+        "prompt_name": name,
+        "prompt": prompt.text((attribute or category).replace("_", " ")),
+        "audio_ids": [row_id],
+        "direction": direction if category != "source" else None,
+    } | known
 
 
-def write_run(folder, rows, answers=(), **about):
-    """A run folder; answers are (question_id, Answer or text), None for one never answered."""
-    write_plan(folder, rows, {"model": folder.name, **about})
-    with journal(folder) as opened:
-        for question_id, answer in answers:
-            if answer is not None:
-                answer = answer if isinstance(answer, Answer) else Answer(answer)
-                opened.append(question_id, 0, answer)
-    return folder
+def said(text, status="ok", **more):
+    """An answer as it stands in the file."""
+    return {"text": text, "status": status, **more}
 
 
-def right_or_wrong(rows, right):
-    """Answers that are right where told."""
-    return [
-        (row["question_id"], row["label"] if is_right else OTHER[row["label"]])
-        for row, is_right in zip(rows, right, strict=True)
+def write_run(run, questions, **about):
+    """A run folder; `questions` are pairs of a row and its answer, a text, or None for none."""
+    write_plan(run, [planned for planned, _ in questions], ABOUT | about)
+    lines = [
+        {"question_id": planned["question_id"], "attempt": 1}
+        | (answer if isinstance(answer, dict) else said(answer))
+        for planned, answer in questions
+        if answer is not None
     ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (run / "answers" / "rank-000.jsonl").write_text(text)
+    return run
+
+
+def eight_and_four():
+    """Volume: 3 of 8 right, and every way of not being right. Echo: 4 of 4 right."""
+    volume = {
+        ("p1", "low", "up"): "increase",
+        ("p1", "low", "down"): "Decrease.",
+        ("p1", "high", "up"): "It increases over time.",
+        ("p1", "high", "down"): "increase",
+        ("p2", "low", "up"): "no idea",
+        ("p2", "low", "down"): said(None, "error", detail="HTTP 500"),
+        ("p2", "high", "up"): said("increase", "refused"),
+        ("p2", "high", "down"): None,
+    }
+    questions = [
+        (row(direction=d, tier=tier, clip=source, source_id=source, no_effect=False), answer)
+        for (source, tier, d), answer in volume.items()
+    ]
+    for source in ("p1", "p2"):
+        for direction, answer in (("up", "increase"), ("down", "decrease")):
+            known = {"tier": "mid", "clip": source, "source_id": source, "no_effect": True}
+            questions.append((row(category="echo", direction=direction, **known), answer))
+    return questions

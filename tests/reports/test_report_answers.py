@@ -1,0 +1,151 @@
+"""Bias, wordings, formats and calls, worked out by hand from hand-made answers."""
+
+import pytest
+
+from otoscope.reports.perception_findings import findings
+from otoscope.reports.readings import read_runs
+from tests.reports.test_report import only
+from tests.reports.tiny_runs import eight_and_four, row, said, write_run
+
+
+def found_in(tmp_path, *runs):
+    return findings(read_runs([write_run(tmp_path / f"run{i}", q) for i, q in enumerate(runs)]))
+
+
+def test_bias_is_shown_on_rising_falling_and_unchanged_clips(tmp_path):
+    answered = [
+        (row(direction="up", clip="a"), "increase"),
+        (row(direction="up", clip="b"), "decrease"),
+        (row(direction="down", clip="a"), "Increase."),
+        (row(direction="down", clip="b"), "hm"),
+        *((row("source_bias@volume", "source", None, clip=c), "increase") for c in "abc"),
+        (row("source_bias@volume", "source", None, clip="d"), "decrease"),
+        (row("source_bias@echo", "source", None, clip="a"), None),
+    ]
+    found = found_in(tmp_path, answered)
+    shares = {r["heard"]: r for r in found.sheet("answer_shares").rows if r["category"] == "volume"}
+    assert shares["rising clips"]["increase_share"] == 1 / 2
+    assert shares["falling clips"]["increase_share"] == 1  # of the one that was parsed
+    assert shares["falling clips"]["neither"] == 1 / 2
+    assert (shares["unchanged clips"]["n"], shares["unchanged clips"]["increase"]) == (4, 3 / 4)
+    silent = only(found, "answer_shares", category="echo")
+    assert (silent["heard"], silent["neither"], silent["increase_share"]) == (
+        "unchanged clips", 1, None,
+    )  # fmt: skip
+    # unchanged clips have no right answer, so they are in no accuracy
+    assert only(found, "accuracy_by_category", category="all")["n"] == 4
+
+
+def test_prompts_are_compared_where_there_are_several(tmp_path):
+    assert found_in(tmp_path / "one", eight_and_four()).sheet("accuracy_by_prompt") is None
+    answered = [
+        (row(direction="up"), "increase"),
+        (row("swap_order", direction="up"), "decrease"),
+        (row("rise_fall", direction="up"), "it is rising"),
+        (row("tone_rise_fall", "voice_pitch", direction="down"), "rise"),
+    ]
+    found = found_in(tmp_path / "four", answered)
+    right = {r["prompt"]: r["accuracy"] for r in found.sheet("accuracy_by_prompt").rows}
+    assert right == {"main": 1, "swap_order": 0, "rise_fall": 1, "tone_rise_fall": 0}
+    cells = {r["prompt"]: r for r in found.sheet("accuracy_by_prompt_and_category").rows}
+    assert cells["rise_fall"]["voice_pitch"] is None
+    assert cells["rise_fall"]["average"] is None  # not over all the columns
+    said_so = {r["prompt"]: r for r in found.sheet("increase_by_prompt_and_category").rows}
+    assert said_so["swap_order"]["volume"] == 0
+    # tables by category are about main alone
+    assert only(found, "accuracy_by_category", category="all")["n"] == 1
+
+
+def test_runs_are_shown_by_a_prompt_that_all_of_them_asked(tmp_path):
+    first = [(row("swap_order"), "increase"), (row("audio_ref"), "increase")]
+    second = [(row("audio_ref"), "decrease")]
+    found = found_in(tmp_path / "shared", first, second)
+    assert found.shown == {"run0": "audio_ref", "run1": "audio_ref"}
+    found = found_in(tmp_path / "apart", first, [(row("few_shot"), "increase")])
+    assert found.shown == {"run0": "swap_order", "run1": "few_shot"}
+    found = found_in(tmp_path / "main", [(row("swap_order"), ""), (row(), "")], [(row(), "")])
+    assert found.shown == {"run0": "main", "run1": "main"}
+
+
+def test_cross_attribute_rows_are_clips_and_columns_what_was_asked(tmp_path):
+    answered = [
+        (row(direction="up"), "increase"),
+        (row("main@echo", direction="up"), "decrease"),
+        (row("main@echo", direction="down"), "decrease"),
+        (row(category="echo", direction="up"), "decrease"),
+        (row("main@volume", "echo", "up"), "increase"),
+    ]
+    found = found_in(tmp_path, answered)
+    volume = only(found, "cross_attribute_1", category="volume")
+    assert (volume["volume"], volume["echo"]) == (1, 1 / 2)
+    echo = only(found, "cross_attribute_1", category="echo")
+    assert (echo["echo"], echo["volume"]) == (0, 1)
+    assert only(found, "accuracy_by_category", category="volume")["n"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "constant", "uniform"),
+    [
+        ("ternary", {"up": 12, "down": 12, None: 1}, 0.2162, 0.2862),
+        ("change", {"up": 12, "down": 12, None: 1}, 0.4898, 0.3658),
+    ],
+)
+def test_formats_stand_beside_what_their_class_sizes_imply(
+    tmp_path, name, sizes, constant, uniform
+):
+    answered = [
+        (question, question["label"])
+        for direction, n in sizes.items()
+        for i in range(n)
+        for question in [
+            row(name, direction=direction, clip=str(i))
+            if direction
+            else row(f"{name}@volume", "source", None, clip=str(i))
+        ]
+    ]
+    cell = only(found_in(tmp_path, answered), f"format_{name}", category="volume")
+    assert cell["n"] == 25
+    assert cell["macro_f1"] == 1
+    assert (cell["best_constant"], cell["uniform_guess"]) == pytest.approx(
+        (constant, uniform), abs=1e-4
+    )
+
+
+def test_unread_answers_are_counted_by_rule_and_failed_calls_are_not_among_them(tmp_path):
+    answered = [
+        *eight_and_four(),
+        (row(clip="x"), "first it increases, then it decreases"),
+        (row(clip="y"), " "),
+    ]
+    cell = only(found_in(tmp_path, answered), "unparsed", category="volume")
+    assert (cell["n"], cell["n_unparsed"]) == (10, 3)
+    assert {key: value for key, value in cell.items() if key.startswith("rule")} == {
+        "rule: no word": 1, "rule: both directions": 1, "rule: empty": 1,
+    }  # fmt: skip
+
+
+def test_calls_by_status_and_flag(tmp_path):
+    answered = [
+        *eight_and_four(),
+        (row(clip="x"), said("increase", audio_truncated=True, first_text="hm", cost=0.5)),
+        (row(clip="y"), said("increase", text_truncated=True, cost=0.25)),
+        (row(clip="z"), said(None, "timeout")),
+    ]
+    found = found_in(tmp_path, answered)
+    (calls,) = found.sheet("calls").rows
+    expected = {
+        "n": 15, "ok": 11, "refused": 1, "filtered": 0, "error": 1, "timeout": 1, "unanswered": 1,
+        "audio_truncated": 1, "text_truncated": 1, "second_try": 1, "cost": 0.75,
+    }  # fmt: skip
+    assert {key: calls[key] for key in expected} == expected
+    assert only(found, "errors", status="error")["detail"] == "HTTP 500"
+
+
+def test_two_runs_stand_side_by_side_in_the_given_order(tmp_path):
+    runs = [write_run(tmp_path / name / "run", eight_and_four()) for name in "ba"]
+    found = findings(read_runs(runs))
+    assert [run.name for run in found.runs] == ["run", "run (2)"]
+    cells = found.sheet("accuracy_by_category").rows
+    assert [(r["category"], r["run"]) for r in cells] == [
+        (category, run) for category in ("all", "echo", "volume") for run in ("run", "run (2)")
+    ]

@@ -1,0 +1,198 @@
+"""The page and the files of a report: whole, self-contained, escaped, and loud about gaps."""
+
+import csv
+import hashlib
+import re
+from xml.etree import ElementTree
+
+import datasets
+import pytest
+
+from otoscope.audits.runs import RunError
+from otoscope.reports import strips
+from otoscope.reports.perception import report
+from otoscope.reports.readings import read_runs
+from otoscope.reports.samples import samples_of
+from otoscope.reports.strips import Mark
+from tests.reports.tiny_runs import eight_and_four, row, said, write_run
+
+NASTY = "</script><b>bold</b> & \"quoted\" 'x' {{ 7 * 7 }} <img src=x onerror=alert(1)>"
+
+
+def test_the_same_tables_come_as_page_markdown_and_csv(tmp_path):
+    page = report([write_run(tmp_path / "run", eight_and_four())])
+    assert page == tmp_path / "run" / "report" / "index.html"
+    text, markdown = page.read_text(), (page.parent / "report.md").read_text()
+    names = sorted(path.stem for path in (page.parent / "tables").iterdir())
+    assert "accuracy_by_category" in names
+    assert "accuracy_by_curve" not in names
+    for name in set(names) - {"samples"}:
+        assert f"tables/{name}.csv" in text, name
+    with (page.parent / "tables" / "accuracy_by_category.csv").open() as file:
+        volume = next(r for r in csv.DictReader(file) if r["category"] == "volume")
+    assert float(volume["accuracy"]) == 3 / 8
+    assert "| volume | run | 37.5 |" in markdown
+    assert re.search(r">volume</span></td>\s*<td class=\"number\">37.5</td>", text)
+
+
+def test_what_others_wrote_is_text_and_not_markup(tmp_path):
+    answered = [
+        (row(clip=NASTY, tier=NASTY, source_id=NASTY), NASTY),
+        (row(category=NASTY, clip="b"), said(None, "error", detail=NASTY)),
+        (row(clip="c"), said("increase", first_text=NASTY)),
+    ]
+    about = {"model": NASTY, "partial": NASTY, "more": {"x": NASTY}}
+    run = write_run(tmp_path / "<b>bold<b>", answered, **about)
+    page = report([run], tmp_path / "out")
+    text = page.read_text()
+    for bad in ("<b>bold", "onerror=alert(1)>", "<img", "</script>"):
+        assert bad not in text, bad
+    assert "{{ 7 * 7 }}" in text
+    markdown = (page.parent / "report.md").read_text()
+    assert "<b>" not in markdown
+    assert "<img" not in markdown
+
+
+def test_the_page_loads_nothing(tmp_path):
+    text = report([write_run(tmp_path / "run", eight_and_four())]).read_text()
+    assert "default-src 'none'" in text
+    assert not re.search(r"@import|url\(|fetch\(|<script", text)
+    for address in re.findall(r"\b(?:src|href)=\"([^\"]*)\"", text):
+        assert address.startswith(("#", "data:")), address
+
+
+def test_a_partial_run_and_missing_answers_are_loud(tmp_path):
+    whole = report([write_run(tmp_path / "whole", eight_and_four()[:4])]).read_text()
+    assert 'class="warning"' not in whole
+    run = write_run(tmp_path / "part", eight_and_four(), partial="2 of 100 sources")
+    page = report([run])
+    assert "<b>Partial run:</b> <bdi>2 of 100 sources</bdi>" in page.read_text()
+    assert "<b>1 of 12 questions were never answered</b> (8.3 %)" in page.read_text()
+    markdown = (page.parent / "report.md").read_text()
+    assert "**1 never answered**; **partial: 2 of 100 sources**" in markdown
+
+
+def test_a_run_of_nothing_and_one_without_answers_have_a_page(tmp_path):
+    text = report([write_run(tmp_path / "empty", [])]).read_text()
+    assert "No questions were planned" in text
+    assert "there is no accuracy to show" in text
+    text = report([write_run(tmp_path / "silent", [(row(), None)])]).read_text()
+    assert "1 of 1 questions were never answered" in text
+
+
+def test_one_question_is_enough(tmp_path):
+    text = report([write_run(tmp_path / "run", [(row(tier="low"), "increase")])]).read_text()
+    assert "100.0" in text
+
+
+def test_what_was_run_is_readable(tmp_path):
+    run = write_run(
+        tmp_path / "run", eight_and_four(),
+        model_description={"revision": "abc123", "generation": {"do_sample": False}},
+        prompts=["main"],
+    )  # fmt: skip
+    text = report([run]).read_text()
+    for name, value in (
+        ("model_description.revision", "abc123"),
+        ("model_description.generation.do_sample", "False"),
+        ("prompts", "main"),
+    ):
+        assert f'<th scope="row">{name}</th><td><bdi>{value}</bdi></td>' in text
+    assert "Does the volume increase or decrease over time?" in text
+
+
+def test_only_several_runs_are_told_apart_in_tables(tmp_path):
+    first, second = (write_run(tmp_path / name, eight_and_four()) for name in ("one", "two"))
+    assert '<td class="run known">' not in report([first]).read_text().split("beside_the")[0]
+    both = report([first, second], tmp_path / "both").read_text()
+    assert both.count('<svg class="swatch"') > 10
+    assert re.search(r'<g class="s1">.*<g class="s2">', both, re.DOTALL)
+
+
+def test_a_second_report_leaves_no_table_of_the_first(tmp_path):
+    out = tmp_path / "out"
+    report([write_run(tmp_path / "run", eight_and_four())], out)
+    assert (out / "tables" / "no_effect.csv").exists()
+    report([write_run(tmp_path / "other", [(row(), "increase")])], out)
+    assert not (out / "tables" / "no_effect.csv").exists()
+    # and takes nothing away from a folder that is not a report
+    (tmp_path / "mine" / "tables").mkdir(parents=True)
+    (tmp_path / "mine" / "tables" / "precious.csv").write_text("1")
+    report([tmp_path / "other"], tmp_path / "mine")
+    assert (tmp_path / "mine" / "tables" / "precious.csv").exists()
+
+
+def test_samples_begin_with_failures_and_vary(tmp_path):
+    answered = [
+        *((row(clip=f"a{i}"), "decrease") for i in range(20)),
+        (row(clip="b"), "It decreases."),
+        (row(category="echo", clip="c"), "decrease"),
+        *eight_and_four(),
+    ]
+    (run,) = read_runs([write_run(tmp_path / "run", answered)])
+    chosen = samples_of(run)
+    outcomes = list(dict.fromkeys(chosen["outcome"]))
+    assert outcomes == ["failed", "refused", "unparsed", "wrong", "correct"]
+    wrong = chosen.where(outcome="wrong")
+    assert set(zip(wrong["text"], wrong["category"], strict=True)) == {
+        ("decrease", "volume"), ("decrease", "echo"), ("It decreases.", "volume"),
+        ("increase", "volume"),
+    }  # fmt: skip
+
+
+def a_dataset(sounds):
+    columns = {
+        "id": list(sounds),
+        "audio": [{"bytes": data, "path": None} for data in sounds.values()],
+        "category": ["volume"] * len(sounds),
+        "label": ["increase"] * len(sounds),
+    }
+    return datasets.Dataset.from_dict(columns).cast_column("audio", datasets.Audio(decode=False))
+
+
+def test_players_hold_the_very_sound_that_was_asked_about(tmp_path):
+    sound = b"fLaC and more"
+    questions = [row(clip=name, audio_sha256=[hashlib.sha256(sound).hexdigest()]) for name in "abc"]
+    answers = ["decrease", "it decreases", "increase"]
+    run = write_run(tmp_path / "run", list(zip(questions, answers, strict=True)))
+    first, second, _ = (question["id"] for question in questions)
+    page = report([run], dataset=a_dataset({first: sound, second: b"fLaC but another"}))
+    text = page.read_text()
+    assert text.count("<audio") == 1
+    assert "data:audio/flac;base64,ZkxhQyBhbmQgbW9yZQ==" in text
+    assert "another sound under this id" in text
+    assert "not in the data set at hand" in text
+    without = report([run]).read_text()
+    assert "<audio" not in without
+    assert "No players: the report was made without the data set." in without
+
+
+def test_what_is_not_a_run_is_named(tmp_path):
+    with pytest.raises(ValueError, match="at least one run"):
+        report([])
+    with pytest.raises(RunError, match="not a run"):
+        report([tmp_path])
+
+
+def test_marks_stand_where_the_numbers_say():
+    strip = strips.strip([[Mark(0.5, 0.25, 0.75, 0, name='"x"')], [Mark(None)]])
+    drawing = ElementTree.fromstring(strip)
+    (whisker,) = (line for line in drawing.iter("line") if line.get("class") == "whisker")
+    assert (whisker.get("x1"), whisker.get("x2")) == ("25.00%", "75.00%")
+    (mark,) = (inner for inner in drawing.iter("svg") if inner is not drawing)
+    assert (mark.get("x"), mark.get("y")) == ("50.00%", "8")
+    (title,) = drawing.iter("title")
+    assert title.text == '"x": 50.0 %'
+
+
+def test_steps_rise_with_the_share():
+    drawing = ElementTree.fromstring(strips.steps([[Mark(0.0), Mark(0.5), Mark(1.0)]], n_steps=3))
+    (path,) = drawing.iter("polyline")
+    assert path.get("points") == "14.0,90.0 75.0,48.0 136.0,6.0"
+
+
+def test_every_series_has_a_colour_and_neighbours_differ_in_shape(tmp_path):
+    assert strips.css_class(strips.N_SERIES) == strips.css_class(0) == "s1"
+    assert strips.shape_of(0) != strips.shape_of(1) != strips.shape_of(2)
+    text = report([write_run(tmp_path / "run", [(row(), "")])]).read_text()
+    assert all(f".s{i + 1} {{ color" in text for i in range(strips.N_SERIES))
