@@ -58,7 +58,12 @@ FromSplit = Annotated[str, typer.Option(help="dataset: the split to read.")]
 Config = Annotated[str, typer.Option(help="dataset: the config to read.")]
 AudioColumn = Annotated[str, typer.Option(help="dataset: the column with audio.")]
 Limit = Annotated[
-    int | None, typer.Option(min=1, help="At most so many sources a split, spread over speakers.")
+    int | None,
+    typer.Option(
+        min=1,
+        help="At most so many sources a split, spread over speakers; of a dataset its first rows, "
+        "before they are divided into splits.",
+    ),
 ]
 Corrections = Annotated[
     Path | None, typer.Option(help="CSV of corrected spans, as the page of `spans` saves it.")

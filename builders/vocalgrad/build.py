@@ -15,7 +15,7 @@ from typing import NamedTuple
 from builders.vocalgrad.plan import SPLITS, Plan, chosen_categories
 from builders.vocalgrad.shards import STATE, finished, making_folder, write_json
 from builders.vocalgrad.sources.base import Corpus, Source
-from builders.vocalgrad.survey import Correction, Policies, Survey, survey
+from builders.vocalgrad.survey import Correction, Policies, Survey, refuse_shared_ids, survey
 from builders.vocalgrad.workers import WorkerDied, run
 from otoscope.acoustics.spans import DEFAULT_POLICIES
 from otoscope.progress import Progress
@@ -88,10 +88,12 @@ def plan_build(
     Raises:
         LookupError: An unknown category, or one without this profile.
         BuildError: Unusable sources and `on_error` is `stop`, or no sources left.
+        SourceError: Two sources, or a source and a beep, share an id; see also `survey`.
     """
     progress = progress or Progress()
     chosen = chosen_categories(categories, profile)
     sources = limited(corpus.sources, limit_sources)
+    refuse_shared_ids([*sources, *(beeps.sources if beeps else ())])
     with progress.bar("Looking at sources", len(sources)) as step:
         seen = survey(
             sources,

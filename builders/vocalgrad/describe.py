@@ -72,11 +72,14 @@ def _split(built: Built, split: str) -> dict[str, Any]:
 
 def _category(built: Built, name: str) -> dict[str, Any]:
     gradient = GRADIENTS[name]
-    rates = sorted({(s.sampling_rate, s.bit_depth) for s in built.plan.sources})
-    ends = {tier: gradient.up_ends(tier, *rates[-1]) for tier in TIERS}
+    formats = sorted({(s.sampling_rate, s.bit_depth) for s in built.plan.sources})
+    ends = {tier: [gradient.up_ends(tier, *each) for each in formats] for tier in TIERS}
     return {
         "name": name,
         "parameter": gradient.parameter,
-        **{tier: f"{start:g} → {end:g}" for tier, (start, end) in ends.items()},
+        **{
+            tier: ", ".join(dict.fromkeys(f"{start:g} → {end:g}" for start, end in of_tier))
+            for tier, of_tier in ends.items()
+        },
         "n_no_effect": sum(f["no_effect"] for f in built.files.values() if f["config"] == name),
     }

@@ -59,7 +59,7 @@ def survey(
             answer its problem.
     """
     corrections = corrections or {}
-    _refuse_duplicates(sources)
+    refuse_shared_ids(sources)
     _check_policies(policies)
     unknown = sorted(set(corrections) - {s.clip_id for s in known or sources})
     if unknown:
@@ -136,7 +136,12 @@ def _check_policies(policies: Policies) -> None:
             )
 
 
-def _refuse_duplicates(sources: Iterable[Source]) -> None:
+def refuse_shared_ids(sources: Iterable[Source]) -> None:
+    """Rows take their ids from their source's, so no two sources of a split may share one.
+
+    Raises:
+        SourceError: Naming both files.
+    """
     seen: dict[tuple[str, str], Source] = {}
     for source in sources:
         for kind, key in (("item id", source.item_id), ("clip id", source.clip_id)):

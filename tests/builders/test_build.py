@@ -319,6 +319,13 @@ def test_duplicate_ids_are_refused(speech):
     survey([one, Source("a_01", "a", "train", 0, speech / "clip1.wav")])  # other splits, other ids
 
 
+def test_a_source_with_the_id_of_a_beep_is_refused(speech, tmp_path):
+    (speech / "clip1.wav").rename(speech / "beep_01.wav")
+    with pytest.raises(SourceError, match=r"test sources have the item id 'beep_01'"):
+        planned(speech, beeps=one_beep(tmp_path / "beeps"))
+    planned(speech)
+
+
 def test_a_table_without_file_names_is_refused(speech):
     (speech / "metadata.csv").write_text("path,text\nclip0.wav,Hello\n")
     with pytest.raises(SourceError, match="has no column 'file_name'; it has"):

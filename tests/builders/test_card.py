@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import jinja2
 import pyarrow.parquet as pq
 import pytest
+import soundfile
 import yaml
 
 from builders.vocalgrad import describe
@@ -95,6 +96,16 @@ def test_counts_and_sizes_of_the_header(built, header):
         assert info["download_size"] == sum(path.stat().st_size for path in paths)
     assert header["size_categories"] == ["n<1K"]  # 3 sources, 9 categories, 24 clips
     assert header["license"] == "cc0-1.0"
+
+
+def test_the_card_gives_the_ends_at_every_rate_and_depth(tmp_path):
+    speech = speak(tmp_path / "speech", n=1)
+    samples, _ = soundfile.read(speech / "clip0.wav")
+    soundfile.write(speech / "slow.wav", samples, 8_000, subtype="PCM_U8")
+    built_from(speech, tmp_path / "out", categories=["audio_roughness", "voice_clarity"])
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "| audio_roughness | bit depth | 8 → 8, 16 → 8 |" in card
+    assert "| 1200 → 4000, 1200 → 8000 |" in card
 
 
 def test_every_config_has_a_hash_of_its_own_content(built, header):

@@ -70,6 +70,7 @@ def test_rows_become_files_named_after_their_bytes(dataset, tmp_path):
 def test_limit_and_another_audio_column(tmp_path):
     folder = write(tmp_path / "d", {"audio": ROWS["audio"][:2], "id": ["a/1", "b 2"]})
     corpus = open_dataset(folder, split="train", work_folder=tmp_path / "w", limit=1)
+    assert corpus.notes[0].endswith("split train, none after row 1.")
     assert [s.item_id for s in corpus.sources] == ["a_1"]
     with pytest.raises(SourceError, match=r"has no column 'sound'; it has \['audio', 'id'\]"):
         open_dataset(folder, split="train", work_folder=tmp_path / "w", audio_column="sound")

@@ -1,6 +1,7 @@
 """Where unmodified clips come from.
 
-To add a corpus: write a function `open_… -> Corpus` in a file of its own, then name it below.
+To add a corpus: write a function `open_… -> Corpus` in a file of its own, then name it below, and
+in `choose` say which options it takes.
 """
 
 from collections.abc import Callable

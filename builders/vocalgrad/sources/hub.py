@@ -55,7 +55,8 @@ def open_dataset(
         config: The dataset's configuration; its default one if None.
         revision: A commit of the Hub repository; required for one.
         audio_column: The column with the sound.
-        limit: Only the first so many rows.
+        limit: Only the first so many rows; the division is drawn among these alone, so another
+            limit may put a row into another split.
         licence: Hub licence identifier.
         attribution: Who made the recordings.
         language: ISO 639-1 code.
@@ -88,7 +89,7 @@ def open_dataset(
         synthetic=synthetic,
         sources=divided.sources,
         skipped=(*skipped, *divided.skipped),
-        notes=(_origin(path_or_repo, config, split, revision), *leaks(divided.sources)),
+        notes=(_origin(path_or_repo, config, split, revision, limit), *leaks(divided.sources)),
     )
 
 
@@ -190,7 +191,14 @@ def _source(number: int, cells: dict[str, str], path: Path) -> Source:
     )
 
 
-def _origin(path_or_repo: str | Path, config: str | None, split: str, revision: str | None) -> str:
+def _origin(
+    path_or_repo: str | Path,
+    config: str | None,
+    split: str,
+    revision: str | None,
+    limit: int | None,
+) -> str:
     name = Path(path_or_repo).name if Path(path_or_repo).exists() else str(path_or_repo)
     at = f" at revision {revision}" if revision and not Path(path_or_repo).exists() else ""
-    return f"Rows of {name}{at}, configuration {config or 'default'}, split {split}."
+    end = "" if limit is None else f", none after row {limit}"
+    return f"Rows of {name}{at}, configuration {config or 'default'}, split {split}{end}."
