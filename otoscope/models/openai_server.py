@@ -11,7 +11,6 @@ import base64
 import ipaddress
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -106,11 +105,6 @@ class OpenAIServer(Server):
             return Answer(None, Status.ERROR, detail=str(error))
         audio_s = sum(sound.duration_s for sound in asked.sounds)
         return Request(content, audio_s, n_clipped, asked.question.parser)
-
-    def with_settings(self, *, max_new_tokens: int) -> "OpenAIServer":
-        """The same model with another limit on answers, and no second try of its own."""
-        fields = {**self.fields, self.limit_field: max_new_tokens}
-        return replace(self, fields=fields, retry_max_tokens=None)
 
     def heard(self, asked: Asked) -> bytes:
         """The files that are sent, one after another."""

@@ -45,7 +45,7 @@ class Server:
 
     model: str
     revision: str | None
-    base_url: str = field(repr=False)
+    base_url: str
     key_env: str
     fields: Mapping[str, Any]
     sampling_rate: int | None

@@ -163,16 +163,12 @@ class TestFairWeather:
         first, second = (body["messages"] for body in server.bodies)
         assert first == second
 
-    @pytest.mark.parametrize("field", ["max_tokens", "max_completion_tokens"])
-    def test_the_second_try_by_somebody_else(self, field):
-        with ChatServer() as server:
-            extra = {"max_tokens": None, field: 128}
-            model = opened(server, extra=extra, retry_max_tokens=999)
-            model.with_settings(max_new_tokens=256).answer([asked()])
-            assert model.fields[field] == 128
-        (body,) = server.bodies
-        assert [body.get("max_tokens"), body.get("max_completion_tokens")].count(256) == 1
-        assert body[field] == 256
+    def test_the_second_try_raises_the_limit_whatever_it_is_called(self):
+        extra = {"max_tokens": None, "max_completion_tokens": 128}
+        weather = in_turn(Reply(completion("hm")), Reply())
+        _, server = one_answer(weather, extra=extra, retry_max_tokens=256)
+        assert [body["max_completion_tokens"] for body in server.bodies] == [128, 256]
+        assert not any("max_tokens" in body for body in server.bodies)
 
     def test_no_second_try_when_the_first_can_be_parsed_or_none_is_wanted(self):
         answer, server = one_answer(always(Reply()), retry_max_tokens=256)

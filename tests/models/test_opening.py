@@ -78,6 +78,10 @@ def test_options_reach_the_model_and_none_means_not_given():
     assert model.description["settings"]["max_tokens"] == 5
 
 
+def test_none_is_not_given_even_where_nothing_is_taken():
+    assert open_model("observer", base_url=None).answer([]) == []
+
+
 def test_an_option_that_a_kind_does_not_take_is_named():
     with pytest.raises(ModelError, match="'observer' takes no option 'base_url'; it takes none"):
         open_model("observer", base_url="http://localhost")
