@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from otoscope.models.base import Asked, ModelError, Sound
 from otoscope.models.families import Family
+from otoscope.models.loading import chat_template_of
 from otoscope.models.sound import OnLong, fitted
 from otoscope.prompts.parts import Text
 
@@ -112,7 +113,7 @@ class Encoder:
 
     def template_hash(self) -> str | None:
         """First 16 hex digits of the chat template's SHA-256; None where mistral-common has it."""
-        template = getattr(self.processor, "chat_template", None)
+        template = chat_template_of(self.processor)
         if template is None:
             return None
         return hashlib.sha256(repr(template).encode()).hexdigest()[:16]
@@ -144,13 +145,22 @@ class Encoder:
         return [{"role": "user", "content": content}]
 
     def _clip(self, samples: Float[np.ndarray, " n_samples"]) -> dict[str, Any]:
-        if self.family.chat == "template":
+        if self.family.chat != "mistral":
             return {"type": "audio", "audio": samples}
         file = io.BytesIO()
         soundfile.write(file, samples, self.sampling_rate, format="WAV", subtype="FLOAT")
         return {"type": "audio", "base64": base64.b64encode(file.getvalue()).decode()}
 
     def _rendered(self, conversation: list[dict[str, Any]]) -> str:
+        if self.family.chat == "words":
+            placeholder = self.processor.audio_token
+            words = [part.get("text", placeholder) for part in conversation[0]["content"]]
+            return self.processor.tokenizer.apply_chat_template(
+                [{"role": "user", "content": "".join(words)}],
+                chat_template=chat_template_of(self.processor),
+                add_generation_prompt=True,
+                tokenize=False,
+            )
         return self.processor.apply_chat_template(
             conversation, add_generation_prompt=True, tokenize=False
         )

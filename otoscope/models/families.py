@@ -25,9 +25,12 @@ class Family:
             None where nothing cuts.
         truncates: The processor cuts what is longer in silence, or with nothing but a log line.
         clips: Most clips in one question, or None for any number.
-        chat: `template`: the processor's Jinja template turns parts into text, with a placeholder
-            for each clip. `mistral`: mistral-common does, and takes encoded files.
+        chat: `parts`: the processor's template takes a list of parts and sets the placeholders.
+            `words`: the tokenizer's template takes one text, with the placeholders in it.
+            `mistral`: mistral-common does all of it, and takes encoded files.
+        batched: Questions may share a batch. Where padding changes what is heard they may not.
         own_adapter: Folder in the checkpoint with the adapter that it hears with.
+        needs: What to install besides the extra `[models]`.
         proven: `real weights`: answered with a published checkpoint; `tiny`: with random weights of
             its architecture and its own processor; `unrun`: neither.
         note: What is known about how far that went.
@@ -40,8 +43,10 @@ class Family:
     window: float | str | None
     truncates: bool
     clips: int | None = None
-    chat: Literal["template", "mistral"] = "template"
+    chat: Literal["parts", "words", "mistral"] = "parts"
+    batched: bool = True
     own_adapter: str | None = None
+    needs: tuple[str, ...] = ()
     proven: Proven = "unrun"
     note: str = ""
 
@@ -53,6 +58,9 @@ _OMNI = Family(
     features=("input_features", "feature_attention_mask"),
     window="feature_extractor.chunk_length",
     truncates=True,
+    needs=("torchvision", "pillow"),
+    proven="tiny",
+    note="with stand-ins for its parts that take pictures; chat template ours",
 )
 
 _FAMILIES = (
@@ -64,6 +72,7 @@ _FAMILIES = (
         window="feature_extractor.chunk_length",
         truncates=True,
         proven="tiny",
+        note="with the chat template that transformers has for it",
     ),
     Family(
         model_type="audioflamingo3",
@@ -74,7 +83,7 @@ _FAMILIES = (
         truncates=True,
         clips=1,
         proven="tiny",
-        note="its processor takes one clip a question: few-shot prompts are refused",
+        note="chat template ours; one clip a question, so few-shot prompts are refused",
     ),
     _OMNI,
     Family(
@@ -85,6 +94,9 @@ _FAMILIES = (
         window=2400.0,
         truncates=False,
         chat="mistral",
+        needs=("mistral-common[audio]",),
+        proven="tiny",
+        note="with mistral-common 1.13 and a small vocabulary; its 40 minutes are its makers' word",
     ),
     Family(
         model_type="granite_speech",
@@ -93,6 +105,10 @@ _FAMILIES = (
         features=("input_features", "input_features_mask"),
         window=None,
         truncates=False,
+        chat="words",
+        needs=("torchaudio",),
+        proven="tiny",
+        note="with torchaudio 2.11; chat template ours, while the published one may name the date",
     ),
     Family(
         model_type="phi4_multimodal",
@@ -101,7 +117,11 @@ _FAMILIES = (
         features=("audio_input_features", "audio_embed_sizes", "audio_attention_mask"),
         window=None,
         truncates=False,
+        batched=False,
         own_adapter="speech-lora",
+        needs=("torchvision", "pillow"),
+        proven="tiny",
+        note="with a stand-in for its part that takes pictures; chat template ours",
     ),
 )
 

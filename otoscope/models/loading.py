@@ -3,7 +3,7 @@
 import importlib
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,7 +64,7 @@ def load(
     }
     config = _loaded("AutoConfig", name, **where)
     family = _family(name, config)
-    processor = _loaded("AutoProcessor", name, **where)
+    processor = _loaded("AutoProcessor", name, needs=family.needs, **where)
     sampling_rate = _checked(name, family, processor, config)
     model, missing = _weights(transformers, family, name, dtype, device_map, where)
     if missing:
@@ -103,6 +103,12 @@ def load(
     return Loaded(model, processor, family, sampling_rate, window_s, own_generation, described)
 
 
+def chat_template_of(processor: Any) -> Any:
+    """The processor's chat template, or its tokenizer's, or None."""
+    own = getattr(processor, "chat_template", None)
+    return own or getattr(processor.tokenizer, "chat_template", None)
+
+
 def extractor_of(processor: Any) -> Any:
     """The part of a processor that turns samples into features."""
     for attribute in ("feature_extractor", "audio_processor"):
@@ -122,7 +128,7 @@ def _library(module: str) -> Any:
         ) from error
 
 
-def _loaded(auto: str, name: str, **where: Any) -> Any:
+def _loaded(auto: str, name: str, needs: Sequence[str] = (), **where: Any) -> Any:
     """A configuration or processor; what fails to import does so when it is looked up."""
     what = {"AutoConfig": "configuration", "AutoProcessor": "processor"}[auto]
     try:
@@ -133,8 +139,9 @@ def _loaded(auto: str, name: str, **where: Any) -> Any:
                 f"{name!r} comes with code of its own, which is run only with "
                 f"trust_remote_code=True (--trust-remote-code); otherwise {WAY_OUT}"
             ) from error
+        way = f"it may need `pip install {' '.join(needs)}`; otherwise " if needs else ""
         raise ModelError(
-            f"the {what} of {name!r} cannot be loaded: {_first_line(error)}; {WAY_OUT}"
+            f"the {what} of {name!r} cannot be loaded: {_first_line(error)}; {way}{WAY_OUT}"
         ) from error
 
 
@@ -161,20 +168,21 @@ def _checked(name: str, family: Family, processor: Any, config: Any) -> int:
         tokenizer.pad_token = tokenizer.eos_token
     tokenizer.padding_side = "left"
     inner = getattr(config, "thinker_config", config)
+    tower = getattr(inner, "audio_config", None)
     theirs = processor.tokenizer.convert_tokens_to_ids(processor.audio_token)
-    ours = getattr(inner, "audio_token_id", None)
+    ours = getattr(inner, "audio_token_id", getattr(tower, "audio_token_id", None))
     if ours is not None and theirs != ours:
         raise ModelError(
             f"the processor of {name!r} marks sound with token {theirs} "
             f"({processor.audio_token!r}), its model with {ours}: they do not belong together"
         )
-    bands = getattr(getattr(inner, "audio_config", None), "num_mel_bins", None)
+    bands = getattr(tower, "num_mel_bins", getattr(tower, "input_size", None))
     if bands is not None and bands != extractor.feature_size:
         raise ModelError(
             f"the processor of {name!r} makes {extractor.feature_size} mel bands, its model takes "
             f"{bands}: they do not belong together"
         )
-    if family.chat == "template" and not processor.chat_template:
+    if family.chat != "mistral" and not chat_template_of(processor):
         raise ModelError(f"the processor of {name!r} has no chat template; {WAY_OUT}")
     return int(extractor.sampling_rate)
 

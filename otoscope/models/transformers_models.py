@@ -113,9 +113,9 @@ class TransformersModel:
     def _in_room(self, questions: Sequence[Asked]) -> list[Answer]:
         """Answers in batches that fit; drawn answers come one by one, so none moves another."""
         answers: list[Answer] = []
-        sampled = self._generation().do_sample
+        alone = self._generation().do_sample or not self.loaded.family.batched
         while len(answers) < len(questions):
-            size = 1 if sampled else self.room.batch_size
+            size = 1 if alone else self.room.batch_size
             batch = questions[len(answers) : len(answers) + size]
             answered = self._if_it_fits(batch)
             if answered is not None:

@@ -32,9 +32,12 @@ CHAT = (
 """Parts as they come, in the frame that the Qwen family of templates uses."""
 
 
-def tokenizer(*extra, **named):
-    """One token a byte, and the special ones."""
+def tokenizer(*extra, kind=transformers.PreTrainedTokenizerFast, at_24=None, **named):
+    """One token a byte, and the special ones; one may stand at a place of its own."""
     letters = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    if at_24 is not None:
+        letters.insert(24, at_24)
+        extra = (*extra, at_24)
     kinds = (
         {"extra_special_tokens": {"start_token": "<|im_start|>"} | named}
         if named
@@ -45,7 +48,7 @@ def tokenizer(*extra, **named):
     )
     inner.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     inner.decoder = tokenizers.decoders.ByteLevel()
-    return transformers.PreTrainedTokenizerFast(
+    return kind(
         tokenizer_object=inner,
         eos_token=END,
         pad_token="<|endoftext|>",
