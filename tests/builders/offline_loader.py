@@ -16,10 +16,11 @@ def refuse(*args, **kwargs):
     raise AssertionError(f"somebody wanted the network: {args}")
 
 
-socket.socket.connect = refuse
-socket.socket.connect_ex = refuse
-socket.getaddrinfo = refuse
-sys.modules["torchcodec"] = None
+if __name__ == "__main__":  # pytest imports this file too, in search of doctests
+    socket.socket.connect = refuse
+    socket.socket.connect_ex = refuse
+    socket.getaddrinfo = refuse
+    sys.modules["torchcodec"] = None
 
 import soundfile  # noqa: E402
 from datasets import (  # noqa: E402
