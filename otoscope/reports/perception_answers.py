@@ -55,7 +55,7 @@ def bias_sheet(answered: Sequence[tuple[Run, Answers]]) -> Sheet:
         "answer_shares",
         "What is said about clips that rise, fall, and do not change",
         (
-            Column("category", "asked about"), RUN, Column("heard", "heard"), N,
+            Column("category", "asked about", "name"), RUN, Column("heard", "heard", "name"), N,
             Column("increase", "increase, %", "share"), Column("decrease", "decrease, %", "share"),
             Column("neither", "neither, %", "share"), INCREASE,
         ),
@@ -139,7 +139,7 @@ def cross_sheets(runs: Sequence[Run]) -> list[Sheet]:
             sheet = matrix(
                 f"cross_attribute_{len(sheets) + 1}",
                 f"{run.name}, {base}: category of the clip (row) by attribute asked about, in %",
-                (Column("category", "clip"),),
+                (Column("category", "clip", "name"),),
                 sorted(both.values("asked")),
                 rows,
                 (CROSS_NOTE,),
@@ -172,7 +172,7 @@ def format_sheets(runs: Sequence[Run]) -> list[Sheet]:
             f"format_{base}",
             f"Question format: {base}",
             (
-                Column("category", "asked about"), RUN, N,
+                Column("category", "asked about", "name"), RUN, N,
                 Column("macro_f1", "macro F1, %", "share"),
                 Column("macro_f1_low", "95 %", "interval", high="macro_f1_high"),
                 Column("best_constant", "constant answer, %", "share"),
@@ -219,7 +219,7 @@ def no_effect_sheet(answered: Sequence[tuple[Run, Answers]]) -> Sheet | None:
         "no_effect",
         "With and without clips in which nothing changes",
         (
-            Column("category", "category"), RUN, N, ACCURACY,
+            Column("category", "category", "name"), RUN, N, ACCURACY,
             Column("n_no_effect", "without effect", "count"),
             Column("accuracy_no_effect", "on these, %", "share"),
             Column("n_without", "the others", "count"),

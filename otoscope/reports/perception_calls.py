@@ -32,7 +32,7 @@ def unparsed_sheet(runs: Sequence[Run]) -> Sheet:
         "unparsed",
         "Answers that could not be read",
         (
-            RUN, Column("prompt", "prompt"), Column("category", "category"),
+            RUN, Column("prompt", "prompt"), Column("category", "category", "name"),
             Column("kind", "of"), N,
             Column("n_unparsed", "unparsed", "count"), Column("share", "unparsed, %", "share"),
             *(Column(f"rule: {rule}", rule, "count") for rule in sorted(rules)),

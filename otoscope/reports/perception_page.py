@@ -123,7 +123,8 @@ def _rows_of(
             others += _published(found.sheet("beside_the_published"), value)
         if others:
             lines.append(others)
-        rows.append({"name": value, "strip": strips.strip(lines)})
+        name = value if key == "prompt" else value.replace("_", " ")
+        rows.append({"name": name, "strip": strips.strip(lines)})
     return rows
 
 
@@ -148,7 +149,7 @@ def _tiers(sheet: Sheet | None, series: Mapping[str, int]) -> list[dict[str, Any
             for name, i in series.items()
         ]
         picture = strips.steps(lines, n_steps=len(ORDERS["tier"]))
-        pictures.append({"name": category, "picture": picture})
+        pictures.append({"name": category.replace("_", " "), "picture": picture})
     return pictures
 
 
@@ -169,7 +170,7 @@ def _bias(sheet: Sheet | None, series: Mapping[str, int]) -> list[dict[str, Any]
             ]
             for name, i in series.items()
         ]  # fmt: skip
-        rows.append({"name": category, "strip": strips.strip(lines)})
+        rows.append({"name": category.replace("_", " "), "strip": strips.strip(lines)})
     return rows
 
 

@@ -97,7 +97,7 @@ def accuracy_sheet(
         name,
         "Accuracy by category",
         (
-            Column("category", "category"), RUN, ACCURACY, CLUSTERED, WILSON, SIMULATION, N,
+            Column("category", "category", "name"), RUN, ACCURACY, CLUSTERED, WILSON, SIMULATION, N,
             Column("n_clusters", "sources", "count"), Column("p_chance", "p, chance", "p"),
             Column("p_holm", "p, Holm", "p"), Column("verdict", "against chance"),
         ),
@@ -180,7 +180,7 @@ def answers_sheet(
         name,
         "What the answers were",
         (
-            Column("category", "category"), RUN,
+            Column("category", "category", "name"), RUN,
             Column("balanced_accuracy", "balanced, %", "share"),
             Column("accuracy_increase", "rising clips, %", "share"),
             Column("accuracy_decrease", "falling clips, %", "share"),
@@ -226,7 +226,7 @@ def breakdown_sheet(scored: Sequence[tuple[Run, Scores]], name: str) -> Sheet | 
     return Sheet(
         f"accuracy_by_{name}",
         f"Accuracy by {name}",
-        (Column(name, name), RUN, ACCURACY, CLUSTERED, WILSON, N, PARSED, INCREASE),
+        (Column(name, name, "name"), RUN, ACCURACY, CLUSTERED, WILSON, N, PARSED, INCREASE),
         tuple(rows),
         (HUMAN_NOTE,) if name == "curve" else (),
     )
@@ -243,10 +243,10 @@ def tier_sheet(scored: Sequence[tuple[Run, Scores]]) -> Sheet | None:
     ]
     if not rows:
         return None
-    columns = (Column("category", "category"), Column("tier", "tier"), RUN, ACCURACY, CLUSTERED)
+    names = (Column("category", "category", "name"), Column("tier", "tier", "name"))
     return Sheet(
         "accuracy_by_category_and_tier",
         "Accuracy by category and tier",
-        (*columns, WILSON, N, INCREASE),
+        (*names, RUN, ACCURACY, CLUSTERED, WILSON, N, INCREASE),
         tuple(rows),
     )

@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from otoscope.reports.sheets import Column, Sheet
 FAILURES_FIRST = ("failed", "refused", "filtered", "unparsed", "wrong", "answered", "correct")
 N_EACH = 6
 N_CANDIDATES = 500
+DEFAULT = "default"
 MAX_SOUND_BYTES = 6_000_000
 KNOWN = ("category", "tier", "curve", "direction", "source_id", "profile", "no_effect")
 TYPES = {b"fLaC": "audio/flac", b"RIFF": "audio/wav", b"OggS": "audio/ogg"}
@@ -101,32 +103,37 @@ def players(
     """
     if dataset is None:
         return [[Sound("", "") for _ in range(len(a))] for a in answers]
-    items = dataset if isinstance(dataset, Items) else _opened(answers, dataset)
+    opened = [dataset] if isinstance(dataset, Items) else _opened(answers, dataset)
     room = MAX_SOUND_BYTES
     found: list[list[Sound]] = []
     for mine in answers:
         found.append([])
         for ids, hashes in zip(mine["audio_ids"], mine["audio_sha256"], strict=True):
-            sound, size = _player(items, ids, hashes, room)
+            sound, size = _player(opened, ids, hashes, room)
             room -= size
             found[-1].append(sound)
     return found
 
 
-def _opened(answers: Sequence[Answers], dataset: str | Path | datasets.Dataset) -> Items:
-    """The data set with every config that was asked about."""
-    configs = {c for mine in answers for c in mine["config"] if c not in (None, "", "default")}
-    return open_items(dataset, sorted(configs))
+def _opened(answers: Sequence[Answers], dataset: str | Path | datasets.Dataset) -> list[Items]:
+    """Each config that was asked about; apart, since configs of one data set may share rows."""
+    if isinstance(dataset, datasets.Dataset):
+        return [open_items(dataset)]
+    asked = {config or DEFAULT for mine in answers for config in mine["config"]} or {DEFAULT}
+    return [open_items(dataset, [] if c == DEFAULT else [c]) for c in sorted(asked)]
 
 
 def _player(
-    items: Items, ids: Sequence[str] | None, hashes: Sequence[str] | None, room: int
+    opened: Sequence[Items], ids: Sequence[str] | None, hashes: Sequence[str] | None, room: int
 ) -> tuple[Sound, int]:
     if not ids:
         return Sound("", "no clip"), 0
-    try:
-        data = items.audio_bytes(ids[-1])
-    except (KeyError, DatasetError):
+    data = None
+    for items in opened:
+        with suppress(KeyError, DatasetError):
+            data = items.audio_bytes(ids[-1])
+            break
+    if data is None:
         return Sound("", "not in the data set at hand"), 0
     if hashes and hashlib.sha256(data).hexdigest() != hashes[-1]:
         return Sound("", "the data set at hand has another sound under this id"), 0

@@ -14,9 +14,9 @@ from typing import Any, Literal, NamedTuple
 
 from otoscope.reports.tables import MISSING, percent
 
-Kind = Literal["text", "run", "raw", "count", "share", "interval", "p", "number"]
+Kind = Literal["text", "name", "run", "raw", "count", "share", "interval", "p", "number"]
 Ties = Literal["even", "up"]
-LEFT = ("text", "run", "raw")
+LEFT = ("text", "name", "run", "raw")
 DENOMINATOR = 10**7  # a share of counts up to this is recovered exactly, so that ties round evenly
 
 Row = Mapping[str, Any]
@@ -29,7 +29,8 @@ class Column:
     Attributes:
         key: Where its value stands in a row, and its name in CSV.
         name: Its head in print.
-        kind: How it is printed. `run` is the name of a run, `raw` the text of an answer.
+        kind: How it is printed. `name` is a category or the like, printed with blanks for its
+            underscores; `run` the name of a run; `raw` what somebody said.
         high: For an interval, the key of its upper end; `key` is that of the lower.
     """
 
@@ -101,6 +102,8 @@ def in_print(row: Row, column: Column, ties: Ties = "even") -> str:
     match column.kind:
         case "interval":
             return " to ".join(in_per_cent(end) for end in values)
+        case "name":
+            return str(value).replace("_", " ")
         case "share":
             return in_per_cent(value, ties)
         case "count":

@@ -32,7 +32,7 @@ def test_the_same_tables_come_as_page_markdown_and_csv(tmp_path):
         volume = next(r for r in csv.DictReader(file) if r["category"] == "volume")
     assert float(volume["accuracy"]) == 3 / 8
     assert "| volume | run | 37.5 |" in markdown
-    assert re.search(r">volume</span></td>\s*<td class=\"number\">37.5</td>", text)
+    assert re.search(r">volume</bdi></td>\s*<td class=\"number\">37.5</td>", text)
 
 
 def test_what_others_wrote_is_text_and_not_markup(tmp_path):
@@ -196,3 +196,24 @@ def test_every_series_has_a_colour_and_neighbours_differ_in_shape(tmp_path):
     assert strips.shape_of(0) != strips.shape_of(1) != strips.shape_of(2)
     text = report([write_run(tmp_path / "run", [(row(), "")])]).read_text()
     assert all(f".s{i + 1} {{ color" in text for i in range(strips.N_SERIES))
+
+
+def test_players_are_found_in_a_folder_of_several_configs(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    sound = b"RIFF and more"
+    questions = [
+        row(clip="a", config="default", audio_sha256=[hashlib.sha256(sound).hexdigest()]),
+        row("source_bias@volume", "source", None, config="source"),
+    ]
+    for question, name in zip(questions, ("default", "source"), strict=True):
+        (tmp_path / "data" / name).mkdir(parents=True)
+        a_dataset({question["id"]: sound}).to_parquet(tmp_path / "data" / name / "test.parquet")
+    configs = "".join(
+        f"- config_name: {name}\n  data_files:\n  - split: test\n    path: {name}/test.parquet\n"
+        for name in ("default", "source")
+    )
+    (tmp_path / "data" / "README.md").write_text(f"---\nconfigs:\n{configs}---\n")
+    run = write_run(tmp_path / "run", [(q, "increase") for q in questions])
+    text = report([run], dataset=tmp_path / "data").read_text()
+    assert text.count("data:audio/wav;base64") == 2
+    assert "another sound under this id" not in text
