@@ -4,6 +4,7 @@ Whoever reads the answers may write, decode or draw a progress bar meanwhile; ca
 """
 
 import asyncio
+import atexit
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
@@ -17,24 +18,34 @@ R = TypeVar("R")
 
 
 class LoopThread:
-    """A running event loop."""
+    """A running event loop.
+
+    It is also closed when Python exits with it open, as by a generator that nobody read to its end:
+    after that its thread stands still, and whoever waits for it waits for ever.
+
+    Attributes:
+        at_end: Called in the loop before it ends, such as the closing of a client.
+    """
 
     def __init__(self) -> None:
+        self.at_end: Callable[[], Coroutine[Any, Any, None]] | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
+        atexit.register(self.close)
 
     def submit(self, coroutine: Coroutine[Any, Any, R]) -> "Future[R]":
         """Starts a coroutine there."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
-    def cancel(self) -> None:
-        """Stops whatever is still going on, and waits until it has stopped."""
-        self.submit(_cancel_others()).result()
-
     def close(self) -> None:
-        """Cancels, and ends the thread."""
-        self.cancel()
+        """Cancels whatever is still going on, waits until it has stopped, and ends the thread."""
+        if self._loop.is_closed():
+            return
+        atexit.unregister(self.close)
+        self.submit(_cancel_others()).result()
+        if self.at_end is not None:
+            self.submit(self.at_end()).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -69,16 +69,10 @@ class OpenAIServer(Server):
         loop = LoopThread()
         try:
             calls = loop.submit(Calls.begin(self, redactor)).result()
-            try:
-                yield from as_they_arrive(
-                    loop,
-                    map(self.request, questions),
-                    calls.answer,
-                    n_ahead=2 * self.concurrency,
-                )
-            finally:
-                loop.cancel()
-                loop.submit(calls.end()).result()
+            loop.at_end = calls.end
+            yield from as_they_arrive(
+                loop, map(self.request, questions), calls.answer, n_ahead=2 * self.concurrency
+            )
         finally:
             loop.close()
 

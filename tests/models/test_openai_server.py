@@ -5,9 +5,13 @@ import gc
 import io
 import json
 import logging
+import os
 import re
 import socket
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +24,7 @@ from otoscope.models.openai_server import open_openai
 from otoscope.models.server_replies import retry_after
 from otoscope.prompts.parts import Text
 
+HERE = Path(__file__).parent
 KEY = "sk-test-0123456789abcdefXYZ"
 
 
@@ -637,3 +642,19 @@ def test_nothing_stays_open():
     with ChatServer() as server:
         opened(server).answer([asked()] * 3)
     gc.collect()  # an unclosed socket or loop would warn, and a warning is an error here
+
+
+def test_python_exits_though_a_stream_was_not_read_to_its_end():
+    code = """
+from chat_server import ChatServer, Reply, asked
+from otoscope.models.openai_server import open_openai
+
+server = ChatServer(lambda n, body, headers: Reply(hang=n > 0)).__enter__()
+answers = open_openai("tiny", base_url=server.base_url).stream(asked(str(i)) for i in range(50))
+print(next(answers)[1].status, flush=True)
+server.__exit__()
+"""
+    path = os.environ | {"PYTHONPATH": str(HERE.parents[1])}
+    command = [sys.executable, "-c", code]
+    ended = subprocess.run(command, cwd=HERE, env=path, capture_output=True, text=True, timeout=30)
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("ok\n", "", 0)
