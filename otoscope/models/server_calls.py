@@ -173,8 +173,8 @@ class Calls:
         if isinstance(error, openai.APIStatusError):
             asked = retry_after(error.response.headers)
             if asked is not None:
-                self._pace.hold(asked)
-                return asked
+                self._pace.hold(asked)  # for all calls, this one's next attempt included
+                return 0.0
         backoff = tenacity.wait_exponential_jitter(
             multiplier=self._server.backoff_s, max=LONGEST_BACKOFF_S, jitter=self._server.backoff_s
         )
