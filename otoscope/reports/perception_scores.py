@@ -79,13 +79,10 @@ def flat(scores: Scores) -> Scores:
 
 def prompt_to_show(run: Run, runs: Sequence[Run]) -> str | None:
     """The prompt whose answers stand for a run: `main`, else the first that all runs have."""
-    asked = {other.name: other.clips.values("base") for other in runs}
-    own = asked[run.name]
-    shared = [base for base in own if all(base in bases for bases in asked.values())]
-    for base in ("main", *shared, *own):
-        if base in shared or (base in own and not shared):
-            return base
-    return None
+    own = run.clips.values("base")
+    shared = [base for base in own if all(base in other.clips.values("base") for other in runs)]
+    fitting = shared or own
+    return "main" if "main" in fitting else next(iter(fitting), None)
 
 
 def accuracy_sheet(

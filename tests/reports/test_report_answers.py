@@ -63,8 +63,9 @@ def test_runs_are_shown_by_a_prompt_that_all_of_them_asked(tmp_path):
     assert found.shown == {"run0": "audio_ref", "run1": "audio_ref"}
     found = found_in(tmp_path / "apart", first, [(row("few_shot"), "increase")])
     assert found.shown == {"run0": "swap_order", "run1": "few_shot"}
-    found = found_in(tmp_path / "main", [(row("swap_order"), ""), (row(), "")], [(row(), "")])
-    assert found.shown == {"run0": "main", "run1": "main"}
+    both = [(row("swap_order"), ""), (row(), "")]
+    assert found_in(tmp_path / "main", both, both).shown == {"run0": "main", "run1": "main"}
+    assert found_in(tmp_path / "one", both, both[1:]).shown == {"run0": "main", "run1": "main"}
 
 
 def test_cross_attribute_rows_are_clips_and_columns_what_was_asked(tmp_path):
