@@ -43,9 +43,11 @@ def completion(text="increase", *, finish="stop", usage=(120, 3, 100), **message
 class Reply:
     """What the server does with one request."""
 
-    def __init__(self, body=None, status=200, headers=None, *, hang=False, cut=False, raw=None):
+    def __init__(self, body=None, status=200, headers=None, *, hang=False, cut=False, drip=False,
+                 raw=None):  # fmt: skip
         self.data = raw if raw is not None else json.dumps(body or completion()).encode()
-        self.status, self.headers, self.hang, self.cut = status, headers or {}, hang, cut
+        self.status, self.headers = status, headers or {}
+        self.hang, self.cut, self.drip = hang, cut, drip
 
 
 def failure(status, message="something broke", code=None, **headers):
@@ -122,6 +124,12 @@ class ChatServer:
         request.end_headers()
         if reply.cut:
             request.wfile.write(reply.data[: len(reply.data) // 2])
+            request.close_connection = True
+        elif reply.drip:
+            for byte in reply.data[: int(LONGEST_HANG_S / 0.1)]:
+                request.wfile.write(bytes([byte]))
+                if self.over.wait(0.1):
+                    break
             request.close_connection = True
         else:
             request.wfile.write(reply.data)

@@ -287,6 +287,10 @@ class TestFoulWeather:
         assert answer.detail == "no answer within 0.2 s (2 attempts)"
         assert len(server.bodies) == 2
 
+    def test_a_body_that_drips_is_a_timeout_too(self):
+        answer, _ = one_answer(always(Reply(drip=True)), timeout_s=0.5, max_retries=0)
+        assert (answer.status, answer.detail) == (Status.TIMEOUT, "no answer within 0.5 s")
+
     def test_a_hang_that_passes(self):
         answer, _ = one_answer(in_turn(Reply(hang=True), Reply()), timeout_s=1.0)
         assert answer.status is Status.OK
