@@ -167,12 +167,13 @@ def test_published_rows_are_those_of_the_same_prompt(made):
 
 
 def test_beeps_are_not_mixed_with_clips_and_print_as_in_the_paper(tmp_path):
-    answered = [(row(clip="a"), "increase"), (row(clip="b", config="beep"), "decrease")]
+    beep = row(category="voice_vibration", clip="b", config="beep")
+    answered = [(row(category="voice_vibration", clip="a"), "increase"), (beep, "decrease")]
     found = findings(read_runs([write_run(tmp_path / "run", answered)]))
-    assert only(found, "accuracy_by_category", category="volume")["accuracy"] == 1
-    assert only(found, "accuracy_on_beeps", category="volume")["accuracy"] == 0
+    assert only(found, "accuracy_by_category", category="voice_vibration")["accuracy"] == 1
+    assert only(found, "accuracy_on_beeps", category="voice_vibration")["accuracy"] == 0
     printed = {line[0].text: line[3].text for line in found.sheet("beside_on_beeps").printed()}
-    assert printed["gemini-3-flash"] == "67.5"
+    assert printed["gemini-3-flash"] == "46.3"  # 111 of 240
 
 
 def test_numbers_are_those_of_the_core_and_of_compare(tmp_path):
