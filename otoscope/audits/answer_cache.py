@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 import sqlite3
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from otoscope.models.base import Answer, Asked, Status
 from otoscope.prompts.parts import Text
 
 LOG = logging.getLogger(__name__)
+WRITE_S = 0.2
+"""So long may an answer wait; one that is lost is in its run all the same."""
 
 
 class AnswerCache:
@@ -19,6 +22,8 @@ class AnswerCache:
 
     def __init__(self, path: Path) -> None:
         self._broken = False
+        self._new: dict[str, str] = {}
+        self._written = time.monotonic()
         self._database: sqlite3.Connection | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -32,10 +37,10 @@ class AnswerCache:
 
     def get(self, key: str) -> Answer | None:
         """An earlier answer, or None. It costs nothing and takes no time."""
-        found = self._execute("SELECT answer FROM answers WHERE key = ?", (key,))
-        if not found:
+        text = self._find(key)
+        if text is None:
             return None
-        kept = json.loads(found[0][0])
+        kept = json.loads(text)
         return Answer(**{**kept, "status": Status.OK, "wall_s": 0.0, "cost": None})
 
     def put(self, key: str, answer: Answer) -> None:
@@ -43,23 +48,41 @@ class AnswerCache:
         if answer.status is Status.OK:
             plain = {name: value for name, value in vars(answer).items() if name != "status"}
             text = json.dumps(plain, default=lambda v: v.item() if hasattr(v, "item") else dict(v))
-            self._execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, text))
+            self._new[key] = text
+            if time.monotonic() - self._written > WRITE_S:
+                self._write()
 
-    def _execute(self, statement: str, values: tuple[str, ...]) -> list[tuple[str]]:
-        if self._database is None or self._broken:
-            return []
+    def _write(self) -> None:
+        """Many at once: a transaction for each would cost more than the line in its run."""
+        if self._new and self._database is not None and not self._broken:
+            try:
+                self._database.execute("BEGIN IMMEDIATE")
+                self._database.executemany(
+                    "INSERT OR REPLACE INTO answers VALUES (?, ?)", self._new.items()
+                )
+                self._database.execute("COMMIT")
+            except sqlite3.Error as error:
+                self._give_up(error)
+        self._new.clear()
+        self._written = time.monotonic()
+
+    def _find(self, key: str) -> str | None:
+        if key in self._new or self._database is None or self._broken:
+            return self._new.get(key)
         try:
-            return self._database.execute(statement, values).fetchall()
+            found = self._database.execute("SELECT answer FROM answers WHERE key = ?", (key,))
+            return next((text for (text,) in found), None)
         except sqlite3.Error as error:
             self._give_up(error)
-            return []
+            return None
 
     def _give_up(self, error: Exception) -> None:
         self._broken = True
         LOG.warning("going on without the answer cache: %s", error)
 
     def close(self) -> None:
-        """Closes the file."""
+        """Writes what is left, and closes the file."""
+        self._write()
         if self._database is not None:
             self._database.close()
 

@@ -127,7 +127,8 @@ class Items:
     def _read(self, row_id: str) -> Sound:
         data = self.audio_bytes(row_id)
         recording = codec.read(data, name=f"row {row_id!r}")
-        samples = codec.to_float(recording.pcm).mean(axis=0)
+        channels = codec.to_float(recording.pcm)
+        samples = channels[0] if len(channels) == 1 else channels.mean(axis=0)
         sha256, _ = self._facts_of(row_id, data)
         return Sound(row_id, samples, recording.sampling_rate, sha256, self._spans.get(row_id))
 

@@ -34,6 +34,9 @@ OWN = "own"
 
 POOL_SPLITS = "train+validation"
 
+WORDS = [f.name for f in PLAN_SCHEMA if pa.types.is_string(f.type)]
+"""Columns of a dataset that a plan has as text: its speakers may be numbers."""
+
 
 class Perception:
     """What will be asked: questions in order, and the sound they need.
@@ -70,8 +73,10 @@ class Perception:
 
     def _row(self, asked: Question, row: Mapping[str, Any]) -> dict[str, Any]:
         facts = [self.items.facts(row_id) for row_id in asked.clips]
-        known = {field.name: _as_planned(row.get(field.name), field.type) for field in PLAN_SCHEMA}
-        return known | {
+        words = {name: None if row.get(name) is None else str(row[name]) for name in WORDS}
+        no_effect = row.get("no_effect")
+        return words | {
+            "no_effect": no_effect if isinstance(no_effect, bool) else None,
             "question_id": asked.question_id,
             "attribute": asked.attribute,
             "label": asked.label,
@@ -83,13 +88,6 @@ class Perception:
             "audio_sha256": [sha256 for sha256, _ in facts],
             "audio_s": sum(length for _, length in facts),
         }
-
-
-def _as_planned(value: Any, kind: pa.DataType) -> Any:
-    """A dataset's own value in the plan's type: its speakers may be numbers."""
-    if pa.types.is_string(kind):
-        return None if value is None else str(value)
-    return value if pa.types.is_boolean(kind) and isinstance(value, bool) else None
 
 
 def plan(

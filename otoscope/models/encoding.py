@@ -67,7 +67,7 @@ class Encoder:
             conversations.append(self._conversation(asked, [samples for samples, _ in heard]))
         if self.family.chat == "mistral":
             return Encoded(self._with_mistral(conversations), truncated)
-        texts = [self._rendered(conversation) for conversation in conversations]
+        texts = self._all_rendered(conversations)
         for asked, text in zip(questions, texts, strict=True):
             found = text.count(self.processor.audio_token)
             if found != len(asked.sounds):
@@ -150,6 +150,17 @@ class Encoder:
         file = io.BytesIO()
         soundfile.write(file, samples, self.sampling_rate, format="WAV", subtype="FLOAT")
         return {"type": "audio", "base64": base64.b64encode(file.getvalue()).decode()}
+
+    def _all_rendered(self, conversations: list[list[dict[str, Any]]]) -> list[str]:
+        """Neighbours mostly have the same words, which are rendered once."""
+        known: dict[tuple[str | None, ...], str] = {}
+        texts = []
+        for conversation in conversations:
+            words = tuple(part.get("text") for part in conversation[0]["content"])
+            if words not in known:
+                known[words] = self._rendered(conversation)
+            texts.append(known[words])
+        return texts
 
     def _rendered(self, conversation: list[dict[str, Any]]) -> str:
         if self.family.chat == "words":

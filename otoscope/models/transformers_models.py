@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from otoscope.models.base import Answer, Asked, ModelError, Status
@@ -59,7 +60,7 @@ class TransformersModel:
 
     def description(self) -> dict[str, Any]:
         """All that changes an answer, ready for JSON; the size of a batch is not part of it."""
-        generation = self._generation().to_diff_dict()
+        generation = self._generation.to_diff_dict()
         return {
             "kind": "transformers",
             **self.loaded.described,
@@ -113,7 +114,7 @@ class TransformersModel:
     def _in_room(self, questions: Sequence[Asked]) -> list[Answer]:
         """Answers in batches that fit; drawn answers come one by one, so none moves another."""
         answers: list[Answer] = []
-        alone = self._generation().do_sample or not self.loaded.family.batched
+        alone = self._generation.do_sample or not self.loaded.family.batched
         while len(answers) < len(questions):
             size = 1 if alone else self.room.batch_size
             batch = questions[len(answers) : len(answers) + size]
@@ -148,7 +149,7 @@ class TransformersModel:
         model, tokenizer = self.loaded.model, self.loaded.processor.tokenizer
         inputs = inputs.to(device=model.device, dtype=model.dtype)
         preset = self.settings.preset
-        spoken = speak(model, tokenizer, inputs, self._generation(), preset.seed)
+        spoken = speak(model, tokenizer, inputs, self._generation, preset.seed)
         scores: list[dict[str, float] | None] = [None] * len(batch)
         if self.settings.logprobs:
             labels = [asked.question.labels for asked in batch]
@@ -185,6 +186,7 @@ class TransformersModel:
         limit = getattr(words, "max_position_embeddings", None)
         return sys.maxsize if limit is None else limit - self.settings.max_new_tokens
 
+    @cached_property
     def _generation(self) -> Any:
         return generation_of(
             self.settings, self.loaded.own_generation, self.loaded.processor.tokenizer

@@ -387,9 +387,11 @@ class TestTheCache:
             sqlite3, "connect", lambda *a, **k: connect(*a, **k | {"timeout": 0.05})
         )
         mine = AnswerCache(tmp_path / "cache" / "answers.sqlite")
-        cache._execute("BEGIN EXCLUSIVE", ())
+        other = connect(tmp_path / "cache" / "answers.sqlite", isolation_level=None)
+        other.execute("BEGIN EXCLUSIVE")
         assert ask(Listening(), cache=mine).n_answered == 5
         mine.close()
+        other.close()
 
     def test_two_at_once_lose_nothing(self, tmp_path):
         def fill(offset):

@@ -167,12 +167,12 @@ def test_what_was_written_before_a_kill_stays_as_it_is(place):
 
 def test_the_cache_survives_as_well(place):
     started = Started(place)
-    started.wait_until(n_asked(40))
+    started.wait_until(n_asked(70))
     started.kill()
     (place / "run").rename(place / "first")
     told = Started(place).end()
     n_cached = int(re.search(r"(\d+) of them from the answer cache", told)[1])
-    assert 38 <= n_cached <= 40
+    assert 40 <= n_cached <= 70  # the last part of a second may be lost
     assert list(load_run(place / "run")["status"]) == ["ok"] * N
 
 
