@@ -10,7 +10,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 
 .PHONY: demo test test-slow check bench clean
 
-demo: $(VENV)/ready  ## A small VocalGrad from voices that ship in packages
+demo: $(VENV)/can-build  ## A small VocalGrad from voices that ship in packages
 	$(BIN)/python -m builders.vocalgrad build --source voices:20 --out $(DEMO)
 
 test: $(VENV)/ready  ## Everything that takes seconds
@@ -29,10 +29,17 @@ bench: $(VENV)/ready  ## Speed and memory against the plain reference
 	$(BIN)/python -m benchmarks.build
 	$(BIN)/python -m benchmarks.statistics
 
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+$(VENV)/can-build: setup.cfg pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(INSTALL) --editable ".[offline]"
+	touch $@
+
 $(VENV)/ready: setup.cfg pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[offline,models,api,dev]" --constraint constraints.txt
-	touch $@
+	$(INSTALL) --editable ".[offline,models,api,dev]"
+	touch $@ $(VENV)/can-build
 
 clean:
 	rm -rf $(VENV) demo

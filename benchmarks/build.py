@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from builders.vocalgrad.build import build, plan_build
+from builders.vocalgrad.making import build, plan_build
 from builders.vocalgrad.sources.folder import list_audio, open_folder
 from otoscope.acoustics import codec
 from tests.acoustics.synthetic_speech import speech_like

@@ -7,13 +7,17 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
+class UnknownName(LookupError):
+    """A name that is not in a table; the message suggests one that is."""
+
+
 class Registry(dict[str, T]):
     """A dict that knows what it holds and helps whoever mistypes a name.
 
     >>> TEMPOS = Registry("tempo", {"allegro": 140, "largo": 50})
     >>> TEMPOS["alegro"]
     Traceback (most recent call last):
-    LookupError: no tempo named 'alegro'; did you mean 'allegro'?
+    otoscope.registry.UnknownName: no tempo named 'alegro'; did you mean 'allegro'?
     """
 
     def __init__(self, kind: str, entries: Mapping[str, T]) -> None:
@@ -23,4 +27,4 @@ class Registry(dict[str, T]):
     def __missing__(self, name: str) -> T:
         near = difflib.get_close_matches(name, self, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {sorted(self)}"
-        raise LookupError(f"no {self.kind} named {name!r}; {hint}")
+        raise UnknownName(f"no {self.kind} named {name!r}; {hint}")

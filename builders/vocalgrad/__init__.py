@@ -1,0 +1,19 @@
+"""VocalGrad: speech in which one acoustic factor rises or falls.
+
+    python -m builders.vocalgrad build --help
+
+The same from Python: open a corpus (`builders.vocalgrad.sources`), `plan_build` it, `build` it,
+and `finish` what was built with card and page. They are imported when first asked for, so that a
+worker loads no more than it needs.
+"""
+
+from importlib import import_module
+from typing import Any
+
+PUBLIC = {"plan_build": "making", "build": "making", "finish": "finishing"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{PUBLIC[name]}"), name)

@@ -10,7 +10,9 @@ from typing import Annotated
 
 import typer
 
-from builders.vocalgrad.build import (
+from builders.vocalgrad.dry import TYPICAL_S, unspoken_plan
+from builders.vocalgrad.finishing import finish
+from builders.vocalgrad.making import (
     BuildError,
     Estimate,
     OnError,
@@ -19,9 +21,7 @@ from builders.vocalgrad.build import (
     plain_disk_errors,
     plan_build,
 )
-from builders.vocalgrad.build import build as make
-from builders.vocalgrad.dry import TYPICAL_S, unspoken_plan
-from builders.vocalgrad.finish import finish
+from builders.vocalgrad.making import build as make
 from builders.vocalgrad.observe import Verify
 from builders.vocalgrad.sources.base import Skipped, SourceError
 from builders.vocalgrad.sources.choose import Choice, open_choice
@@ -30,6 +30,7 @@ from builders.vocalgrad.spans_page import write_spans_page
 from builders.vocalgrad.survey import read_corrections, survey
 from otoscope.acoustics.spans import Policy, Problem
 from otoscope.progress import Shown
+from otoscope.registry import UnknownName
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
 sources_app = typer.Typer(help="Which clips a corpus gives.", no_args_is_help=True)
@@ -176,6 +177,7 @@ def spans(
             sources,
             policies=_policies(on_nothing_found, on_short, on_loud_start),
             corrections=known,
+            known=corpus.sources,
             on_source=step,
         )
     with plain_disk_errors(out):
@@ -220,7 +222,7 @@ def verify_sources(
     """Compares a VCTK folder with the published list of test clips; exit code 1 if it differs."""
     report = verify(vctk, microphone=microphone)
     typer.echo(report.summary())
-    if not report.agrees:
+    if not (report.agrees and report.complete):
         raise typer.Exit(1)
 
 
@@ -257,9 +259,12 @@ def main() -> None:
     """Runs the command; a fault that the user can mend is one line."""
     try:
         app()
-    except (BuildError, SourceError, LookupError) as error:
+    except (BuildError, SourceError, UnknownName) as error:
         message = error.args[0] if error.args else str(error)
         typer.echo(f"error: {message}", err=True)
+        raise SystemExit(2) from None
+    except OSError as error:
+        typer.echo(f"error: {error.filename or 'a file'}: {error.strerror or error}", err=True)
         raise SystemExit(2) from None
 
 

@@ -3,15 +3,13 @@
 from collections import Counter
 from typing import Any
 
-from builders.vocalgrad.build import Built
+from builders.vocalgrad.making import Built
 from builders.vocalgrad.plan import SPLITS
 from builders.vocalgrad.repository import configs_of, write_readme
 from builders.vocalgrad.sources.base import Corpus, Skipped
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.trajectories import LABELS, TIERS
 from otoscope.version import __version__
-
-HOMEPAGE = "https://github.com/otoscope/otoscope"
 
 
 def write_card(built: Built, corpus: Corpus, observer: Any) -> None:
@@ -22,7 +20,6 @@ def write_card(built: Built, corpus: Corpus, observer: Any) -> None:
         corpus,
         built.files,
         pretty_name="VocalGrad",
-        homepage=HOMEPAGE,
         otoscope_version=__version__,
         example_repo=built.folder.resolve().name,
         splits=[s for s in map(_split, [built] * len(SPLITS), SPLITS) if s["n_rows"]],

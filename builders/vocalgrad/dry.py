@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from builders.vocalgrad.build import limited
+from builders.vocalgrad.making import limited
 from builders.vocalgrad.plan import Plan, Surveyed, chosen_categories
 from builders.vocalgrad.sources.choose import Choice, open_choice, spoken_sources
 from builders.vocalgrad.survey import survey

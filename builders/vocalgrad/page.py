@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from markupsafe import Markup
 
-from builders.vocalgrad.build import Built
 from builders.vocalgrad.describe import left_out
+from builders.vocalgrad.making import Built
 from builders.vocalgrad.observe import ObserverRow, Rate, Report
 from builders.vocalgrad.plan import SPLITS, Plan, Surveyed
+from builders.vocalgrad.shards import making_folder
 from builders.vocalgrad.sources.base import Corpus
 from builders.vocalgrad.stored import stored_rows
 from otoscope.acoustics import codec
@@ -101,7 +102,8 @@ def write_page(built: Built, corpus: Corpus, report: Report) -> Path:
         "attribute_of": attribute_of,
         "margins": figures.MARGINS,
     }
-    return write(built.folder / "index.html", render("build.html.jinja", values, folder=TEMPLATES))
+    text = render("build.html.jinja", values, folder=TEMPLATES)
+    return write(built.folder / "index.html", text, via=making_folder(built.folder))
 
 
 def example_source(plan: Plan) -> Surveyed:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,8 +16,10 @@ from huggingface_hub import DatasetCardData
 
 from builders.vocalgrad.plan import SPLITS, Plan
 from builders.vocalgrad.rows import features
+from builders.vocalgrad.shards import making_folder
 from builders.vocalgrad.sources.base import Corpus
 from cards import render_card
+from otoscope.whole import write_whole
 
 Files = Mapping[str, Mapping[str, Any]]
 """Path inside the folder to what its shard's record says of it."""
@@ -61,9 +62,8 @@ def write_readme(folder: Path, plan: Plan, corpus: Corpus, files: Files, **card:
     text = f"---\n{header}---\n" + render_card(
         "vocalgrad.md.jinja", plan=plan, corpus=corpus, files=files, **card
     )
-    partial = folder / "README.md.partial"
-    partial.write_text(text, encoding="utf-8", errors="backslashreplace")  # odd file names
-    os.replace(partial, folder / "README.md")
+    readme = text.encode("utf-8", "backslashreplace")  # odd file names
+    write_whole(folder / "README.md", readme, via=making_folder(folder))
 
 
 def _add_descriptions(header: dict[str, Any], infos: Mapping[str, DatasetInfo]) -> None:

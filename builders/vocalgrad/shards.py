@@ -18,6 +18,7 @@ from builders.vocalgrad.sources.base import SourceError
 from otoscope.acoustics import codec
 from otoscope.acoustics.rendering import CELLS, Source
 from otoscope.acoustics.spans import Span
+from otoscope.whole import write_whole
 
 STATE = ".otoscope"
 ROW_GROUP_BYTES = 24_000_000
@@ -147,7 +148,8 @@ def write_shard(
         }
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         os.replace(made, folder / path)
-    write_json(record_path(folder, shard), {"plan": plan.fingerprint, "files": described})
+    record = {"plan": plan.fingerprint, "files": described}
+    write_json(record_path(folder, shard), record, via=making)
     shutil.rmtree(making)
 
 
@@ -214,12 +216,10 @@ def finished(plan: Plan, shard: Shard, folder: Path) -> dict[str, dict] | None:
     return record["files"] if same else None
 
 
-def write_json(path: Path, content: object) -> None:
+def write_json(path: Path, content: object, *, via: Path) -> None:
     """A JSON file that is either whole or not there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
-    os.replace(partial, path)
+    text = json.dumps(content, indent=1, sort_keys=True) + "\n"
+    write_whole(path, text.encode(), via=via)
 
 
 def _sha256(path: Path) -> str:

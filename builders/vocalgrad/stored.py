@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from builders.vocalgrad.build import Built
+from builders.vocalgrad.making import Built
 
 
 def stored_rows(built: Built, config: str, ids: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -12,8 +12,7 @@ from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.spans import Span
 from otoscope.acoustics.trajectories import CURVES, DIRECTIONS, TIERS, Trajectory, steered
-
-PROFILES = ("paper",)
+from otoscope.registry import UnknownName
 
 
 class Cell(NamedTuple):
@@ -116,28 +115,27 @@ class Source:
             ValueError: No such direction, or a profile this gradient has not.
         """
         gradient = GRADIENTS[category]
-        if profile not in gradient.profiles:
+        rules = gradient.profiles.get(profile)
+        if rules is None:
             raise ValueError(
                 f"{category} has no profile {profile!r}; there are {list(gradient.profiles)}"
             )
         if cell.tier not in TIERS:
-            raise LookupError(f"no tier named {cell.tier!r}; there are {TIERS}")
+            raise UnknownName(f"no tier named {cell.tier!r}; there are {TIERS}")
         up_ends = gradient.up_ends(cell.tier, self.sampling_rate, self.bit_depth)
         trajectory = steered(*up_ends, cell.curve, cell.direction)
-        parts = [
-            gradient.profiles[profile](clip, trajectory, cell.tier, clip_id) for clip in self.clips
-        ]
+        parts = [rules.render(clip, trajectory, cell.tier, clip_id) for clip in self.clips]
         longest = max(part.speech.size for part in parts)
         samples = np.stack(
             [np.pad(np.concatenate(part), (0, longest - part.speech.size)) for part in parts]
         )
         span = Span(self.span.start, self.span.start + longest)
-        ends = [gradient.effective(value, self.sampling_rate) for value in up_ends]
+        ends = [rules.effective(value, self.sampling_rate) for value in up_ends]
         return Rendering(
             samples.reshape(*self.shape[:-1], samples.shape[-1]),
             span,
             trajectory,
-            *self._parameter_curve(trajectory, gradient.per_sample),
+            *self._parameter_curve(trajectory, rules.per_sample),
             no_effect=ends[0] == ends[1],
         )
 

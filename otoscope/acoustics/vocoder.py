@@ -121,8 +121,9 @@ class Spectra:
         taken = np.minimum((step * rates[:, None]).astype(int), n_frames - 1)
         flat = (np.arange(n_segments)[:, None] * n_frames + taken)[step < begin[:, None]]
         times = np.bincount(flat, minlength=n_segments * n_frames).astype(np.float32)
-        times = times.reshape(n_segments, 1, n_frames)
-        return self.first_angle + (times @ self.turn_angle)[:, 0]
+        times = times.reshape(n_segments, n_frames)
+        # einsum, not matmul: BLAS would give other bits on other processors
+        return self.first_angle + np.einsum("sf,sfb->sb", times, self.turn_angle)
 
 
 def overlap_add(
@@ -144,7 +145,7 @@ def overlap_add(
         sound[:, k : k + n_frames] += parts[:, :, k]
         covered[:, k : k + n_frames, k] = True if heard is None else heard
     partly = np.nonzero(covered.any(axis=2) & ~covered.all(axis=2))
-    total = covered[partly] @ WINDOW_SQUARED
+    total = np.einsum("ck,kh->ch", covered[partly].astype(np.float32), WINDOW_SQUARED)
     sound[partly] *= FULL_OVERLAP / np.where(total > SILENT, total, FULL_OVERLAP)
     return sound.reshape(n_segments, -1)
 

@@ -1,12 +1,13 @@
 """Self-contained pages: one file that loads nothing from anywhere, and escapes what it is given."""
 
 import base64
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import jinja2
+
+from otoscope.whole import write_whole
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -41,13 +42,9 @@ def render(template: str, values: Mapping[str, Any], *, folder: Path | None = No
     return environment.get_template(template).render(values)
 
 
-def write(path: Path, text: str) -> Path:
+def write(path: Path, text: str, *, via: Path | None = None) -> Path:
     """Writes a page that is either whole or not there.
 
     What UTF-8 cannot say (half a surrogate pair from a file name) becomes a question mark.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(text.encode("utf-8", "replace"))
-    os.replace(partial, path)
-    return path
+    return write_whole(path, text.encode("utf-8", "replace"), via=via)

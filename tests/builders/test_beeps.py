@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from builders.vocalgrad.sources import SOURCES, load
 from builders.vocalgrad.sources.beeps import open_beeps
+from builders.vocalgrad.sources.choose import Choice, open_choice
+from otoscope.progress import Progress
 
 
 def test_ids_made_from_them_have_the_published_hash(tmp_path):
@@ -57,11 +58,6 @@ def test_a_damaged_file_is_written_again_and_a_good_one_left_alone(tmp_path):
     assert second.stat().st_mtime_ns == touched
 
 
-@pytest.mark.parametrize("name", sorted(SOURCES.keys() - {"voices"}))
-def test_every_named_corpus_can_be_opened_by_its_name(name):
-    assert load(name).__name__ == SOURCES[name].partition(":")[2]
-
-
 def test_a_mistyped_corpus_is_helped():
     with pytest.raises(LookupError, match="no source corpus named 'vtck'; did you mean 'vctk'"):
-        load("vtck")
+        open_choice(Choice("vtck:somewhere"), Progress())

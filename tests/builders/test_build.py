@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
-from builders.vocalgrad import build as build_module
+from builders.vocalgrad import making as build_module
 from builders.vocalgrad import shards
-from builders.vocalgrad.build import BuildError, build, plan_build
+from builders.vocalgrad.making import BuildError, build, plan_build
 from builders.vocalgrad.plan import MAX_CLIP_BYTES
 from builders.vocalgrad.shards import record_path, write_json, write_shard
 from builders.vocalgrad.sources.base import Corpus, Source, SourceError

@@ -11,7 +11,7 @@ import soundfile
 import yaml
 
 from builders.vocalgrad import describe
-from builders.vocalgrad.build import build
+from builders.vocalgrad.making import build
 from builders.vocalgrad.repository import content_hash
 from builders.vocalgrad.sources.base import Skipped
 from cards import render_card

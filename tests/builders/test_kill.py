@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.vocalgrad.build import build
+from builders.vocalgrad.making import build
 from builders.vocalgrad.shards import finished
 from tests.builders.tiny_corpus import contents, leftovers, planned, speak
 

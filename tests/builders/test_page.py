@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.vocalgrad import page as page_module
-from builders.vocalgrad.build import build
+from builders.vocalgrad.making import build
 from builders.vocalgrad.observe import ObserverRow, Rate, Report
 from builders.vocalgrad.page import MOVES, counts, example_source, heard_curve, write_page
 from builders.vocalgrad.sources.base import Corpus

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.vocalgrad.build import BuildError, estimate, limited, plan_build
+from builders.vocalgrad.making import BuildError, estimate, limited, plan_build
 from builders.vocalgrad.plan import CELLS, MAX_CLIP_BYTES, MAX_FILE_BYTES, Plan, Surveyed
 from builders.vocalgrad.sources.base import Corpus, Source
 from otoscope.acoustics.gradients import GRADIENTS

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import soundfile
 
-from builders.vocalgrad.build import build, plan_build
 from builders.vocalgrad.describe import write_card
+from builders.vocalgrad.making import build, plan_build
 from builders.vocalgrad.sources.beeps import open_beeps
 from builders.vocalgrad.sources.folder import open_folder
 from tests.acoustics.synthetic_speech import speech_pcm

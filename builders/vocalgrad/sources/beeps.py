@@ -10,8 +10,8 @@ import numpy as np
 import soundfile
 from jaxtyping import Int16
 
-from builders.vocalgrad.sources.atomic import write_whole
 from builders.vocalgrad.sources.base import Corpus, Source
+from otoscope.whole import write_whole
 
 SAMPLING_RATE = 48_000
 FREQUENCIES_HZ = (700, 850, 1000, 1150, 1300, 1450, 1600, 1750, 1900, 2050)

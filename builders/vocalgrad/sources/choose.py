@@ -1,14 +1,23 @@
-"""From `KIND[:WHERE]` and options to a corpus."""
+"""From `KIND[:WHERE]` and options to a corpus.
 
-from collections.abc import Mapping
+To add a corpus: write a function `open_… -> Corpus` in a file of its own beside this one, say
+below which options it takes, and name it in `SOURCES`.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from builders.vocalgrad.sources import SOURCES, load
+from builders.vocalgrad.sources import voices
 from builders.vocalgrad.sources.base import Corpus, Source, SourceError
+from builders.vocalgrad.sources.beeps import open_beeps
+from builders.vocalgrad.sources.folder import open_folder
+from builders.vocalgrad.sources.hub import open_dataset
+from builders.vocalgrad.sources.vctk import open_vctk
 from otoscope.folders import cache_folder
 from otoscope.progress import Progress
+from otoscope.registry import Registry
 
 DEFAULT_N_VOICED = 40
 
@@ -47,6 +56,10 @@ class Choice:
         return self.source.partition(":")[2]
 
 
+Opener = Callable[[Choice, tuple[str, ...], Progress], Corpus]
+"""What was asked, the splits, where to show progress."""
+
+
 def open_choice(choice: Choice, progress: Progress) -> Corpus:
     """Opens the corpus that was asked for.
 
@@ -54,14 +67,11 @@ def open_choice(choice: Choice, progress: Progress) -> Corpus:
         LookupError: There is no such kind.
         SourceError: The corpus cannot be used as asked.
     """
-    SOURCES[choice.kind]
-    return _OPENERS[choice.kind](choice, _splits(choice), progress)
+    return SOURCES[choice.kind](choice, _splits(choice), progress)
 
 
 def spoken_sources(choice: Choice) -> tuple[list[Source], int]:
     """What `voices[:N]` would speak, without speaking, and its sampling rate in Hz."""
-    from builders.vocalgrad.sources import voices
-
     chosen = voices.choose(_n_voiced(choice), _splits(choice))
     sources = [
         Source(
@@ -91,7 +101,7 @@ def _n_voiced(choice: Choice) -> int:
 def _open_voices(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
     n = _n_voiced(choice)
     with progress.bar("Speaking", n * len({*splits} - {"validation"})) as step:
-        return load("voices")(
+        return voices.open_voices(
             cache_folder(),
             n_sources=n,
             splits=splits,
@@ -101,7 +111,7 @@ def _open_voices(choice: Choice, splits: tuple[str, ...], progress: Progress) ->
 
 def _open_vctk(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
     with progress.bar("Reading headers", 0) as step:
-        return load("vctk")(
+        return open_vctk(
             _existing(choice),
             splits=splits,
             selection=choice.selection,
@@ -112,7 +122,7 @@ def _open_vctk(choice: Choice, splits: tuple[str, ...], progress: Progress) -> C
 
 
 def _open_folder(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
-    return load("folder")(
+    return open_folder(
         _existing(choice),
         splits=splits,
         metadata=choice.metadata,
@@ -126,7 +136,7 @@ def _open_dataset(choice: Choice, splits: tuple[str, ...], progress: Progress) -
     name, _, revision = choice.where.partition("@")
     if not name:
         raise SourceError("--source dataset:PATH_OR_REPO[@REVISION] needs a path or a repository")
-    return load("dataset")(
+    return open_dataset(
         name,
         split=choice.from_split,
         config=choice.config or None,
@@ -142,7 +152,7 @@ def _open_dataset(choice: Choice, splits: tuple[str, ...], progress: Progress) -
 
 
 def _open_beeps(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
-    return load("beep")(cache_folder() / "beeps")
+    return open_beeps(cache_folder() / "beeps")
 
 
 def _existing(choice: Choice) -> Path:
@@ -152,10 +162,13 @@ def _existing(choice: Choice) -> Path:
     return path
 
 
-_OPENERS = {
-    "voices": _open_voices,
-    "vctk": _open_vctk,
-    "folder": _open_folder,
-    "dataset": _open_dataset,
-    "beep": _open_beeps,
-}
+SOURCES: Registry[Opener] = Registry(
+    "source corpus",
+    {
+        "voices": _open_voices,
+        "vctk": _open_vctk,
+        "folder": _open_folder,
+        "dataset": _open_dataset,
+        "beep": _open_beeps,
+    },
+)

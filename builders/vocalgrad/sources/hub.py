@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from builders.vocalgrad.sources.atomic import write_whole
 from builders.vocalgrad.sources.base import Corpus, Skipped, Source, SourceError
 from builders.vocalgrad.sources.folder import EXTENSIONS
 from builders.vocalgrad.sources.item_ids import refuse_duplicates, safe_id
 from builders.vocalgrad.sources.partition import SPLITS, check_splits, keep_given, leaks, partition
+from otoscope.whole import write_whole
 
 COLUMNS = {
     "item_id": ("item_id", "id", "ID"),

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int16
 
-from builders.vocalgrad.sources.atomic import write_whole
 from builders.vocalgrad.sources.base import Corpus, Source, SourceError
 from builders.vocalgrad.sources.partition import carve_validation, check_splits
 from builders.vocalgrad.sources.voice_sentences import SENTENCES
 from otoscope.acoustics import codec
+from otoscope.whole import write_whole
 
 RECIPE = 1
 """Raise whenever a clip may come out different, so that cached clips are not taken any more."""

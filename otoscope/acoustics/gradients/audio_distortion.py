@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile
 from otoscope.acoustics.gradients.levels import pick_levels
 from otoscope.acoustics.trajectories import Trajectory
 
@@ -37,6 +37,5 @@ def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
 AUDIO_DISTORTION = Gradient(
     parameter="effective sampling rate (Hz)",
     up_ends=lambda tier, sampling_rate, bit_depth: (float(sampling_rate), LOWEST_HZ[tier]),
-    effective=hold_of,
-    profiles={"paper": paper},
+    profiles={"paper": Profile(paper, effective=hold_of)},
 )

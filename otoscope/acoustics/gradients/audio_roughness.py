@@ -3,7 +3,7 @@
 import numpy as np
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile
 from otoscope.acoustics.gradients.levels import pick_levels
 from otoscope.acoustics.trajectories import Trajectory
 
@@ -33,6 +33,5 @@ def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
 AUDIO_ROUGHNESS = Gradient(
     parameter="bit depth",
     up_ends=lambda tier, sampling_rate, bit_depth: (float(bit_depth), FEWEST_BITS[tier]),
-    effective=bits_of,
-    profiles={"paper": paper},
+    profiles={"paper": Profile(paper, effective=bits_of)},
 )

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile
 from otoscope.acoustics.trajectories import Trajectory
 
 REACH = {"low": 0.03, "mid": 0.07, "high": 0.12}
@@ -49,5 +49,5 @@ def _rms(x: np.ndarray) -> np.float32:
 BACKGROUND_NOISE = Gradient(
     parameter="noise RMS (share of speech RMS)",
     up_ends=lambda tier, sampling_rate, bit_depth: (0.0, REACH[tier]),
-    profiles={"paper": paper},
+    profiles={"paper": Profile(paper)},
 )

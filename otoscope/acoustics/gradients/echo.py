@@ -7,7 +7,7 @@ from jaxtyping import Float32
 from scipy import signal
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile
 from otoscope.acoustics.gradients.levels import match_gain, rms
 from otoscope.acoustics.trajectories import Trajectory
 
@@ -86,6 +86,5 @@ def _wet(clip: Clip, room: float) -> np.ndarray:
 ECHO = Gradient(
     parameter="wet share",
     up_ends=lambda tier, sampling_rate, bit_depth: (0.0, WETTEST[tier]),
-    per_sample=True,
-    profiles={"paper": paper},
+    profiles={"paper": Profile(paper, per_sample=True)},
 )

@@ -4,7 +4,7 @@ import librosa
 import numpy as np
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile
 from otoscope.acoustics.segments import crossfade_length, join
 from otoscope.acoustics.trajectories import Trajectory
 from otoscope.acoustics.vocoder import short_window
@@ -35,5 +35,5 @@ def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
 SPEAKING_SPEED = Gradient(
     parameter="rate (1 = unchanged)",
     up_ends=lambda tier, sampling_rate, bit_depth: (1 - REACH[tier], 1 + REACH[tier]),
-    profiles={"paper": paper},
+    profiles={"paper": Profile(paper)},
 )

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile
 from otoscope.acoustics.gradients.levels import match_gain, rms
 from otoscope.acoustics.segments import crossfade_length, join
 from otoscope.acoustics.trajectories import Trajectory
@@ -73,6 +73,9 @@ def low_pass(x: np.ndarray, cutoff_hz: float, sampling_rate: int) -> np.ndarray:
 VOICE_CLARITY = Gradient(
     parameter="cutoff (Hz)",
     up_ends=lambda tier, sampling_rate, bit_depth: (LOWEST_HZ[tier], sampling_rate / 2),
-    effective=lambda value, sampling_rate: min(value, sampling_rate / 2),
-    profiles={"paper": paper},
+    profiles={
+        "paper": Profile(
+            paper, effective=lambda value, sampling_rate: min(value, sampling_rate / 2)
+        )
+    },
 )

@@ -7,7 +7,7 @@ import numpy as np
 import soxr
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile
 from otoscope.acoustics.segments import crossfade_length, join
 from otoscope.acoustics.trajectories import Trajectory
 from otoscope.acoustics.vocoder import short_window
@@ -86,5 +86,5 @@ def _resample(
 VOICE_PITCH = Gradient(
     parameter="shift (semitones)",
     up_ends=lambda tier, sampling_rate, bit_depth: (-REACH_SEMITONES[tier], REACH_SEMITONES[tier]),
-    profiles={"paper": paper},
+    profiles={"paper": Profile(paper)},
 )

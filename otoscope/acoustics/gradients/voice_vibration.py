@@ -3,7 +3,7 @@
 import numpy as np
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile
 from otoscope.acoustics.trajectories import Trajectory
 
 DEEPEST = {"low": 0.6, "mid": 0.75, "high": 0.9}
@@ -32,6 +32,5 @@ def _swing(clip: Clip, trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:
 VOICE_VIBRATION = Gradient(
     parameter="modulation depth (rate 0 to 20 Hz alongside)",
     up_ends=lambda tier, sampling_rate, bit_depth: (0.0, DEEPEST[tier]),
-    per_sample=True,
-    profiles={"paper": paper},
+    profiles={"paper": Profile(paper, per_sample=True)},
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile
 from otoscope.acoustics.trajectories import Trajectory
 
 REACH_DB = {"low": 6.0, "mid": 12.0, "high": 18.0}
@@ -23,5 +23,5 @@ def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
 VOLUME = Gradient(
     parameter="gain (dB)",
     up_ends=lambda tier, sampling_rate, bit_depth: (-REACH_DB[tier], REACH_DB[tier]),
-    profiles={"paper": paper},
+    profiles={"paper": Profile(paper)},
 )

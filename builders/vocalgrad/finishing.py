@@ -1,14 +1,16 @@
 """What follows once all clips are there: the first listener, the card, the page, the summary."""
 
 import io
+import shutil
 
 from rich.console import Console
 from rich.table import Table
 
-from builders.vocalgrad.build import Built
 from builders.vocalgrad.describe import write_card
+from builders.vocalgrad.making import Built, owned, plain_disk_errors
 from builders.vocalgrad.observe import Report, Verify, observe
 from builders.vocalgrad.page import write_page
+from builders.vocalgrad.shards import making_folder
 from builders.vocalgrad.sources.base import Corpus
 from otoscope.acoustics.gradients import attribute_of
 from otoscope.progress import Progress
@@ -25,10 +27,15 @@ def finish(
     """Writes README.md and index.html, and returns the summary to print.
 
     All of it is computed from the plan and the files, so it can be redone at any time.
+
+    Raises:
+        BuildError: The folder is in use, or cannot be written.
     """
     report = observe(built.plan, built.folder, verify=verify, num_proc=num_proc, progress=progress)
-    write_card(built, corpus, report)
-    page = write_page(built, corpus, report)
+    with owned(built.folder, built.plan, overwrite=False), plain_disk_errors(built.folder):
+        write_card(built, corpus, report)
+        page = write_page(built, corpus, report)
+        shutil.rmtree(making_folder(built.folder), ignore_errors=True)
     n_rows = sum(file["rows"] for file in built.files.values())
     lines = [
         f"{n_rows:,} rows in {len(built.files)} files, {built.n_rows_made:,} made now; "

@@ -231,7 +231,7 @@ def _claim(out: Path, plan: Plan, overwrite: bool) -> None:
         for path in _visible(out):
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         shutil.rmtree(out / STATE / "shards", ignore_errors=True)
-    write_json(note, outline(plan))
+    write_json(note, outline(plan), via=making_folder(out))
 
 
 def _noted(note: Path) -> dict[str, object]:
