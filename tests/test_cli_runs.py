@@ -187,6 +187,12 @@ class TestEveryCommand:
         if fault == "old":
             assert "schema 0, and this version reads 1" in line
 
+    def test_the_name_of_a_folder_does_not_steer_the_terminal(self, runs, tmp_path, command):
+        done = call(command, tmp_path / "no\x1b[2Jrun", *self.rest(command, runs[1]))
+        assert done.exit_code == 2
+        assert r"no\x1b[2Jrun" in done.output
+        assert nothing_raw(done.output)
+
     def test_help_teaches(self, command):
         done = call(command, "--help")
         assert done.exit_code == 0

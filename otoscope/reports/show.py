@@ -160,7 +160,7 @@ def _question(question: ShownQuestion) -> list[str]:
         )
         if row[name] is not None
     }  # fmt: skip
-    said = "no label" if found.label is None else visible(found.label)
+    said = found.label or "no label"
     right = "right" if found.correct else "not right"
     if row["label"] is None:
         right = "nothing is right or wrong here"
