@@ -118,8 +118,8 @@ def in_print(row: Row, column: Column, ties: Ties = "even") -> str:
 def in_per_cent(share: float | Fraction | None, ties: Ties = "even") -> str:
     """A share with one decimal, rounded as `otoscope.reports.tables` does.
 
-    >>> in_per_cent(1206 / 2400), in_per_cent(None)
-    ('50.2', '–')
+    >>> in_per_cent(1206 / 2400), in_per_cent(5035 / 10000), in_per_cent(None)
+    ('50.2', '50.4', '–')
     """
     if share is None:
         return MISSING

@@ -9,7 +9,7 @@ import datasets
 import pytest
 
 from otoscope.audits.runs import RunError
-from otoscope.reports import strips
+from otoscope.reports import samples, strips
 from otoscope.reports.perception import report
 from otoscope.reports.readings import read_runs
 from otoscope.reports.samples import samples_of
@@ -118,6 +118,7 @@ def test_a_second_report_leaves_no_table_of_the_first(tmp_path):
     # and takes nothing away from a folder that is not a report
     (tmp_path / "mine" / "tables").mkdir(parents=True)
     (tmp_path / "mine" / "tables" / "precious.csv").write_text("1")
+    (tmp_path / "mine" / "report.md").write_text("# Something else")
     report([tmp_path / "other"], tmp_path / "mine")
     assert (tmp_path / "mine" / "tables" / "precious.csv").exists()
 
@@ -138,6 +139,16 @@ def test_samples_begin_with_failures_and_vary(tmp_path):
         ("decrease", "volume"), ("decrease", "echo"), ("It decreases.", "volume"),
         ("increase", "volume"),
     }  # fmt: skip
+
+
+def test_texts_not_shown_yet_come_before_categories_not_shown_yet(tmp_path):
+    answered = [
+        (row(clip="a"), "decrease"),
+        (row(category="echo", clip="b"), "decrease"),
+        (row(clip="c"), "It decreases."),
+    ]
+    (run,) = read_runs([write_run(tmp_path / "run", answered)])
+    assert samples_of(run, n_each=2)["text"].tolist() == ["decrease", "It decreases."]
 
 
 def a_dataset(sounds):
@@ -165,6 +176,17 @@ def test_players_hold_the_very_sound_that_was_asked_about(tmp_path):
     without = report([run]).read_text()
     assert "<audio" not in without
     assert "No players: the report was made without the data set." in without
+
+
+def test_a_page_has_room_for_so_much_sound(tmp_path, monkeypatch):
+    sound = b"fLaC and more"
+    monkeypatch.setattr(samples, "MAX_SOUND_BYTES", len(sound))
+    questions = [row(clip=name, audio_sha256=None) for name in "ab"]
+    answers = ["decrease", "it decreases"]
+    run = write_run(tmp_path / "run", list(zip(questions, answers, strict=True)))
+    text = report([run], dataset=a_dataset({q["id"]: sound for q in questions})).read_text()
+    assert text.count("<audio") == 1
+    assert text.count("no room left on the page") == 1
 
 
 def test_what_is_not_a_run_is_named(tmp_path):
