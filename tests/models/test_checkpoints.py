@@ -57,7 +57,7 @@ def test_a_setting_or_a_file_more_is_another_model(folder):
     hashes.append(folder_hash(folder))
     (folder / "chat_template.jinja").write_text("{{ messages }}")
     hashes.append(folder_hash(folder))
-    (folder / "chat_template.jinja").rename(folder / "other_template.jinja")
+    (folder / "chat_template.jinja").rename(folder / "chat_template_2.jinja")
     hashes.append(folder_hash(folder))
     assert len(set(hashes)) == 4
 
@@ -77,3 +77,12 @@ def test_a_large_file_is_not_read_whole(tmp_path, monkeypatch):
     (tmp_path / "weights.bin").write_bytes(bytes(10 * checkpoints.SAMPLE))
     read = b"".join(checkpoints._telling_bytes(tmp_path / "weights.bin"))
     assert len(read) == 3 * checkpoints.SAMPLE
+
+
+def test_but_its_size_counts(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "WHOLE", 0)
+    hashes = set()
+    for n in (10, 11):
+        (tmp_path / "weights.bin").write_bytes(bytes(n * checkpoints.SAMPLE))
+        hashes.add(folder_hash(tmp_path))
+    assert len(hashes) == 2

@@ -18,7 +18,7 @@ MODULE = "kimia_infer.api.kimia"
 
 
 class StandIn:
-    """Takes what the real class takes; notes it, and says a word."""
+    """Takes what the real class takes, without its defaults: what is left out must show."""
 
     error = None
 
@@ -29,16 +29,16 @@ class StandIn:
     def generate(
         self,
         chats,
-        output_type="text",
-        audio_temperature=0.0,
-        audio_top_k=5,
-        text_temperature=0.0,
-        text_top_k=5,
-        audio_repetition_penalty=1.0,
-        audio_repetition_window_size=64,
-        text_repetition_penalty=1.0,
-        text_repetition_window_size=16,
-        max_new_tokens=-1,
+        output_type=None,
+        audio_temperature=None,
+        audio_top_k=None,
+        text_temperature=None,
+        text_top_k=None,
+        audio_repetition_penalty=None,
+        audio_repetition_window_size=None,
+        text_repetition_penalty=None,
+        text_repetition_window_size=None,
+        max_new_tokens=None,
     ):
         settings = {
             name: value for name, value in locals().items() if name not in ("self", "chats")

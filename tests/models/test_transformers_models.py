@@ -2,7 +2,6 @@
 
 import json
 import logging
-import warnings
 from dataclasses import replace
 
 import pytest
@@ -327,10 +326,16 @@ class TestSettings:
         with pytest.raises(LookupError, match="did you mean 'mimo-audio'"):
             open_transformers(checkpoints["qwen2_audio"], preset="mimo_audio")
 
-    def test_nothing_is_said_on_the_way(self, model, caplog):
-        with warnings.catch_warnings(), caplog.at_level(logging.WARNING):
-            warnings.simplefilter("error")
-            model.answer([ask("Louder?", clip())])
+    def test_nothing_is_said_on_the_way(self, tmp_path, caplog, monkeypatch):
+        """Not even where the checkpoint would sample and the preset does not."""
+        made, processor = tiny.qwen2_audio()
+        made.generation_config = transformers.GenerationConfig(
+            do_sample=True, temperature=0.7, top_k=20, top_p=0.5
+        )
+        greedy = open_transformers(tiny.save((made, processor), tmp_path), max_new_tokens=3)
+        monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)
+        with caplog.at_level(logging.WARNING):
+            greedy.answer([ask("Louder?", clip())])
         assert not caplog.records
 
 
