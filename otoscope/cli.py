@@ -42,6 +42,7 @@ def render(
     clip_id: Annotated[
         str | None, typer.Option(help="Seeds the noise; made from the file's name when absent.")
     ] = None,
+    overwrite: Annotated[bool, typer.Option(help="Replace OUT if it is there.")] = False,
 ) -> None:
     """Writes a copy of one clip in which one acoustic factor rises or falls."""
     from otoscope.acoustics import codec
@@ -57,6 +58,7 @@ def render(
             profile=profile,
             span_s=_seconds(span),
             clip_id=clip_id,
+            overwrite=overwrite,
         )
     except (codec.AudioError, LookupError, ValueError, OSError) as error:
         _fail(error)

@@ -84,7 +84,7 @@ class Shown(Progress):
                 self.say(f"{name}: {done} of {most}, {_rate(rate)}, {left:.0f} s left{told}")
 
         yield step
-        self.say(f"{name}: {done} of {most} in {time.monotonic() - began:.1f} s")
+        self.say(f"{name}: {done} of {max(most, done)} in {time.monotonic() - began:.1f} s")
 
 
 def _rate(per_s: float) -> str:

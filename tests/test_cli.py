@@ -64,7 +64,7 @@ class TestRender:
         out = tmp_path / "out.wav"
         done = call("render", clip, out, "--category", "audio_distortion", "--tier", "low")
         assert "at this rate the change does nothing" in done.output
-        loud = call("render", clip, out, "--category", "volume")
+        loud = call("render", clip, out, "--category", "volume", "--overwrite")
         assert "% of samples were clipped" in loud.output
 
     @pytest.mark.parametrize(
@@ -172,3 +172,19 @@ def test_help_mentions_everything():
         option = {"source": "IN", "out": "OUT"}.get(name, f"--{name.replace('_', '-')}")
         assert option in help_text
     assert call().exit_code == 2  # no arguments: the help
+
+
+def test_render_never_replaces_its_source_and_nothing_unasked(tmp_path):
+    source, out = tmp_path / "in.wav", tmp_path / "out.wav"
+    codec_pcm = speech_pcm(16_000, 1.4)
+    soundfile.write(source, codec_pcm.T, 16_000, subtype="PCM_16")
+    before = source.read_bytes()
+    call = ["render", str(source), "--category", "volume"]
+    same = CliRunner().invoke(app, [*call[:2], str(source), *call[2:], "--overwrite"])
+    assert (same.exit_code, "write elsewhere" in same.output) == (2, True)
+    assert source.read_bytes() == before
+    out.write_text("dear to somebody")
+    kept = CliRunner().invoke(app, [*call[:2], str(out), *call[2:]])
+    assert (kept.exit_code, "--overwrite replaces it" in kept.output) == (2, True)
+    assert out.read_text() == "dear to somebody"
+    assert CliRunner().invoke(app, [*call[:2], str(out), *call[2:], "--overwrite"]).exit_code == 0

@@ -25,6 +25,7 @@ from builders.vocalgrad.making import build as make
 from builders.vocalgrad.observe import Verify
 from builders.vocalgrad.sources.base import Skipped, SourceError
 from builders.vocalgrad.sources.choose import Choice, open_choice
+from builders.vocalgrad.sources.partition import leaks
 from builders.vocalgrad.sources.vctk_verify import verify
 from builders.vocalgrad.spans_page import write_spans_page
 from builders.vocalgrad.survey import read_corrections, survey
@@ -50,7 +51,11 @@ Selection = Annotated[
 ]
 Microphone = Annotated[str, typer.Option(help="VCTK 0.92: `mic1` or `mic2`.")]
 Metadata = Annotated[
-    Path | None, typer.Option(help="folder: CSV with file_name and more; default metadata.csv.")
+    Path | None,
+    typer.Option(
+        help="folder: CSV with file_name and, if known, speaker_id, sentence_id, transcript, "
+        "split, onset_sec, offset_sec, item_id, clip_id; default metadata.csv in the folder."
+    ),
 ]
 Licence = Annotated[str, typer.Option(help="folder, dataset: Hub licence identifier for the card.")]
 Attribution = Annotated[str, typer.Option(help="folder, dataset: who made the recordings.")]
@@ -138,7 +143,9 @@ def build(
         limit_sources=limit_sources,
         progress=progress,
     )
-    _say_left_out([*corpus.skipped, *seen.refused], seen.doubtful)
+    for leak in leaks(corpus.sources):
+        typer.echo(f"warning: {leak}", err=True)
+    _say_left_out([*corpus.skipped, *seen.refused, *seen.dropped], seen.doubtful)
     if dry_run:
         _say_estimate(estimate(plan), out)
         return
@@ -182,7 +189,7 @@ def spans(
         )
     with plain_disk_errors(out):
         write_spans_page(out, sources, seen)
-    _say_left_out(seen.refused, seen.doubtful)
+    _say_left_out([*seen.refused, *seen.dropped], seen.doubtful)
     typer.echo(f"{len(seen.sources)} spans, {len(seen.doubtful)} to look at first: {out}")
 
 
@@ -243,7 +250,7 @@ def _say_left_out(refused: Sequence[Skipped], doubtful: Sequence[Skipped]) -> No
         for skipped in lines[:10]:
             typer.echo(f"{title}: {skipped.name}: {skipped.reason}", err=True)
         if len(lines) > 10:
-            typer.echo(f"{title}: and {len(lines) - 10} more, listed in the card", err=True)
+            typer.echo(f"{title}: and {len(lines) - 10} more", err=True)
 
 
 def _say_estimate(e: Estimate, out: Path) -> None:

@@ -43,7 +43,7 @@ def left_out(built: Built, corpus: Corpus) -> list[Skipped]:
     """
     folders = sorted({s.path.parent.as_posix() + "/" for s in corpus.sources}, key=len)
     lines = []
-    for name, reason in (*corpus.skipped, *built.survey.refused):
+    for name, reason in (*corpus.skipped, *built.survey.refused, *built.survey.dropped):
         for folder in reversed(folders):
             reason = reason.replace(folder, "")
         lines.append(Skipped(name, reason))

@@ -175,7 +175,6 @@ def build(
     with owned(out, plan, overwrite=overwrite):
         todo = [i for i, shard in enumerate(plan.shards) if finished(plan, shard, out) is None]
         n_rows = sum(plan.shards[i].n_rows for i in todo)
-        shutil.rmtree(making_folder(out), ignore_errors=True)
         _check_space(plan, todo, out)
         try:
             with progress.bar("Making clips", n_rows) as step, plain_disk_errors(out):
@@ -184,8 +183,6 @@ def build(
             raise BuildError(
                 f"{error}; finished shards are kept, run again with a smaller --num-proc"
             ) from error
-        finally:
-            shutil.rmtree(making_folder(out), ignore_errors=True)
         files: dict[str, dict] = {}
         for shard in plan.shards:
             record = finished(plan, shard, out)
@@ -211,9 +208,13 @@ def owned(out: Path, plan: Plan, *, overwrite: bool) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise BuildError(f"another build is at work in {out}; wait for it, or end it") from None
-        with plain_disk_errors(out):
-            _claim(out, plan, overwrite)
-        yield
+        try:
+            shutil.rmtree(making_folder(out), ignore_errors=True)
+            with plain_disk_errors(out):
+                _claim(out, plan, overwrite)
+            yield
+        finally:
+            shutil.rmtree(making_folder(out), ignore_errors=True)
 
 
 def _claim(out: Path, plan: Plan, overwrite: bool) -> None:

@@ -4,6 +4,7 @@ The clips are read back from the files that were written, so this checks the who
 """
 
 import io
+import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import pyarrow.parquet as pq
 import soundfile
 
 from builders.vocalgrad.plan import SPLITS, Plan, Shard
-from builders.vocalgrad.shards import decode
+from builders.vocalgrad.shards import STATE, decode, making_folder
 from otoscope.acoustics.gradients import attribute_of
 from otoscope.acoustics.measures import CUES, Track
 from otoscope.acoustics.observers import direction_with_source, slope
@@ -27,6 +28,8 @@ from otoscope.acoustics.spans import Span
 from otoscope.acoustics.trajectories import TIERS
 from otoscope.progress import Progress
 from otoscope.statistics.intervals import clustered_interval
+from otoscope.version import __version__
+from otoscope.whole import write_whole
 
 SAMPLE_PER_TIER = 160
 COLUMNS = ["audio", "source_id", "tier", "direction", "span_start_s", "span_end_s", "no_effect"]
@@ -139,7 +142,7 @@ def observe(
     split = next(split for split in SPLITS if plan.of_split(split))
     shards = [s for s in plan.shards if s.kind == "gradient" and s.split == split]
     n_each = 8 if verify == "all" else min(8, -(-SAMPLE_PER_TIER // len(plan.of_split(split))))
-    work = partial(listen, plan, folder, n_each=n_each)
+    work = partial(listen_once, plan, folder, n_each=n_each)
     heard: list[ShardHeard] = []
     with (progress or Progress()).bar("Listening", len(shards)) as step:
         for result in _map(work, shards, num_proc):
@@ -157,7 +160,7 @@ def observe(
         for name in plan.categories
         for tier in TIERS
     )
-    what = "every clip" if verify == "all" else "a stratified sample"
+    what = "every clip" if n_each == 8 else "a stratified sample"
     basis = (
         f"{what} of the {split} split: {len(clips):,} clips of {len(plan.of_split(split))} sources"
     )
@@ -170,6 +173,31 @@ def _map(work: partial, shards: Sequence[Shard], num_proc: int) -> Iterator[Shar
         return
     with ProcessPoolExecutor(min(num_proc, len(shards)), get_context("spawn")) as pool:
         yield from pool.map(work, shards)
+
+
+def listen_once(plan: Plan, folder: Path, shard: Shard, *, n_each: int) -> ShardHeard:
+    """`listen`, kept under `.otoscope/` so that a finished build need not be heard again."""
+    kept = folder / STATE / "heard" / f"{shard.name}-{n_each}.json"
+    try:
+        before = json.loads(kept.read_text())
+        if before["key"] == _key(plan):
+            clips = [Heard(**clip) for clip in before["clips"]]
+            return ShardHeard(clips, before["source_slopes"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # not heard yet
+    heard = listen(plan, folder, shard, n_each=n_each)
+    content = {
+        "key": _key(plan),
+        "clips": [clip._asdict() for clip in heard.clips],
+        "source_slopes": heard.source_slopes,
+    }
+    write_whole(kept, json.dumps(content).encode(), via=making_folder(folder))
+    return heard
+
+
+def _key(plan: Plan) -> str:
+    """What the measures depend on: the clips and the version of the measures."""
+    return f"{plan.fingerprint} {__version__}"
 
 
 def listen(plan: Plan, folder: Path, shard: Shard, *, n_each: int) -> ShardHeard:

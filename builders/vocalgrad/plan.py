@@ -18,6 +18,7 @@ import soundfile
 from builders.vocalgrad.sources.base import Source
 from otoscope.acoustics.gradients import BEEP_CATEGORIES, GRADIENTS
 from otoscope.acoustics.rendering import CELLS
+from otoscope.registry import UnknownName
 
 GENERATOR_VERSION = "1"
 """Rises whenever any byte of a dataset may change."""
@@ -201,7 +202,7 @@ def chosen_categories(asked: Sequence[str] | None, profile: str) -> tuple[str, .
     names = asked or tuple(GRADIENTS)
     for name in names:
         if profile not in (there := GRADIENTS[name].profiles):
-            raise LookupError(f"{name} has no profile {profile!r}; there are {sorted(there)}")
+            raise UnknownName(f"{name} has no profile {profile!r}; there are {sorted(there)}")
     return tuple(name for name in GRADIENTS if name in names)
 
 

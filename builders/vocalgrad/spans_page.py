@@ -12,7 +12,7 @@ import soxr
 
 from builders.vocalgrad.plan import Surveyed
 from builders.vocalgrad.sources.base import Source
-from builders.vocalgrad.survey import Survey
+from builders.vocalgrad.survey import DROPPED, Survey
 from otoscope.acoustics import codec
 from otoscope.reports.figures import envelope
 from otoscope.reports.html import data_uri, render, write
@@ -22,7 +22,6 @@ MOST_WITH_SOUND = 300
 SOUND_HZ = 16_000
 N_POINTS = 500
 HEIGHT = 100  # of a waveform's drawing units
-DROPPED = "left out by a correction"  # how a survey says so
 ORDER = {"refused": 0, "doubtful": 1, "fine": 2}
 
 
@@ -45,7 +44,7 @@ def write_spans_page(
     listed = [distinct[name] for name in dict.fromkeys(source.clip_id for source in sources)]
     sound = len(listed) <= MOST_WITH_SOUND if sound is None else sound
     surveyed = {s.source.clip_id: s for s in reversed(seen.sources)}
-    refused = {skipped.name: skipped.reason for skipped in reversed(seen.refused)}
+    refused = {skipped.name: skipped.reason for skipped in (*seen.refused, *seen.dropped)}
     doubtful = {skipped.name: skipped.reason for skipped in reversed(seen.doubtful)}
     rows = [
         _row(source, surveyed.get(source.clip_id), refused, doubtful, sound=sound)

@@ -17,6 +17,9 @@ Policies = Mapping[Problem, Policy]
 MAX_SAMPLING_RATE = 655_350  # of FLAC
 
 
+DROPPED = "left out by a correction"
+
+
 class Correction(NamedTuple):
     """What a person decided on looking at a clip: its span in seconds, or None to leave it out."""
 
@@ -30,11 +33,13 @@ class Survey(NamedTuple):
         sources: Those that can be used, in order.
         refused: Those that cannot, and why.
         doubtful: Those used with a span that the detector alone should not be trusted with.
+        dropped: Those that a person left out by a correction.
     """
 
     sources: tuple[Surveyed, ...]
     refused: tuple[Skipped, ...]
     doubtful: tuple[Skipped, ...]
+    dropped: tuple[Skipped, ...] = ()
 
 
 def survey(
@@ -64,10 +69,15 @@ def survey(
     unknown = sorted(set(corrections) - {s.clip_id for s in known or sources})
     if unknown:
         raise SourceError(f"corrections name clips that are not among the sources: {unknown[:5]}")
-    usable, refused, doubtful = [], [], []
+    usable, refused, doubtful, dropped = [], [], [], []
     for source in sources:
+        correction = corrections.get(source.clip_id)
+        if correction is not None and correction.span_s is None:
+            dropped.append(Skipped(source.clip_id, DROPPED))
+            on_source()
+            continue
         try:
-            surveyed, problems = _look_at(source, policies, corrections.get(source.clip_id))
+            surveyed, problems = _look_at(source, policies, correction)
         except (codec.AudioError, SourceError) as error:
             refused.append(Skipped(source.clip_id, str(error)))
         else:
@@ -76,7 +86,7 @@ def survey(
                 why = f"{', '.join(problems)}; span {surveyed.span_origin}"
                 doubtful.append(Skipped(source.clip_id, why))
         on_source()
-    return Survey(tuple(usable), tuple(refused), tuple(doubtful))
+    return Survey(tuple(usable), tuple(refused), tuple(doubtful), tuple(dropped))
 
 
 def _look_at(
@@ -89,9 +99,7 @@ def _look_at(
             f"{source.path}: {rate} Hz; FLAC holds at most {MAX_SAMPLING_RATE} Hz, resample it"
         )
     problems: list[Problem] = []
-    if correction is not None:
-        if correction.span_s is None:
-            raise SourceError(f"{source.path}: left out by a correction")
+    if correction is not None and correction.span_s is not None:
         span, origin = _samples_of(correction.span_s, recording, source), "corrected"
     elif source.span_s is not None:
         span, origin = _samples_of(source.span_s, recording, source), "given"

@@ -50,6 +50,7 @@ def render_file(
     profile: str = "paper",
     span_s: tuple[float, float] | None = None,
     clip_id: str | None = None,
+    overwrite: bool = False,
 ) -> MadeFile:
     """Reads a file, renders one cell and writes a 16-bit file.
 
@@ -59,15 +60,19 @@ def render_file(
         category, cell, profile: What to render.
         span_s: Speech in seconds; detected when absent.
         clip_id: Seeds the noise; by default made from the file's name as the published ids are.
+        overwrite: Whether `out` may replace a file; never the source itself.
 
     Raises:
         codec.AudioError: The file cannot be used, or `out` cannot be written.
-        ValueError: No span of speech was found, the span is not in the clip, or `out` has
-            another ending.
+        ValueError: No span of speech was found, the span is not in the clip, `out` has another
+            ending, or it would replace a file.
         LookupError: No such category, tier or curve.
     """
     if out.suffix.lower() not in FORMATS:
         raise ValueError(f"{out}: ends in none of {', '.join(FORMATS)}")
+    if out.exists() and (out.samefile(source) or not overwrite):
+        way = "write elsewhere" if out.samefile(source) else "--overwrite replaces it"
+        raise ValueError(f"{out}: is there already; {way}")
     recording = codec.read(source)
     rate = recording.sampling_rate
     if span_s is not None:

@@ -18,7 +18,7 @@ from audiomentations.core.transforms_interface import BaseWaveformTransform
 from jaxtyping import Float
 
 from otoscope.acoustics import codec
-from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.gradients import GRADIENTS, attribute_of
 from otoscope.acoustics.rendering import Cell, Rendering, Source
 from otoscope.acoustics.spans import DEFAULT_POLICIES, Policy, Problem, Span, decide
 from otoscope.acoustics.trajectories import CURVES, DIRECTIONS, LABELS, TIERS
@@ -97,7 +97,8 @@ class GradientTransform(BaseWaveformTransform):
         """A row with changed sound, for `Dataset.map` and `IterableDataset.map`.
 
         Reads `id`, `audio` (`{"bytes", "path"}`, as under `Audio(decode=False)`) and, where they
-        are not null, `span_start_s` and `span_end_s`; the span in the result is the new one.
+        are not null, `span_start_s` and `span_end_s`; the span in the result is the new one. A
+        `prompt` about what the row was before is set to null.
         """
         item_id, audio = str(row["id"]), row["audio"]
         if not isinstance(audio, dict):
@@ -111,15 +112,23 @@ class GradientTransform(BaseWaveformTransform):
             codec.to_float(pcm), rate, item_id=item_id, span=span, bit_depth=bit_depth
         )
         path = hashlib.sha256(item_id.encode()).hexdigest()[:16] + ".flac"
+        encoded = made.to_pcm()
         changed = {
-            "audio": {"bytes": codec.encode_flac(made.to_pcm().pcm, rate), "path": path},
+            "audio": {"bytes": codec.encode_flac(encoded.pcm, rate), "path": path},
             "label": LABELS[cell.direction],
             "category": self.category,
+            "attribute": attribute_of(self.category),
+            "profile": self.profile,
+            "start_value": made.trajectory.start,
+            "end_value": made.trajectory.end,
+            "clipped_fraction": encoded.clipped_fraction,
             "no_effect": made.no_effect,
             "span_start_s": made.span.start / rate,
             "span_end_s": made.span.end / rate,
             "span_origin": origin,
         }
+        if "prompt" in row:
+            changed["prompt"] = None
         return dict(row) | cell._asdict() | changed
 
     def randomize_parameters(self, samples: Waveform, sample_rate: int) -> None:

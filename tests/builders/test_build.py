@@ -103,9 +103,8 @@ class TestBytes:
         making = out / ".otoscope" / "making" / "volume_test-00000-of-00001.abc"
         making.mkdir(parents=True)
         (making / "volume.parquet").write_bytes(b"half")
-        (out / "README.md.partial").write_text("half")
+        (out / ".otoscope" / "making" / ".README.md.abc").write_text("half")
         record = record_path(out, planned(speech)[0].shards[0])
-        record.with_name(record.name + ".partial").write_text("{")
         record.unlink()
         built_from(speech, out)
         assert contents(out) == whole
@@ -155,16 +154,13 @@ class TestSpans:
             b"clip0,0.3,1.1,\nclip2,,,yes\n"
         )
         corrections = read_corrections(page)
-        with pytest.raises(
-            BuildError, match=r"1 of 3 sources.*\n.*clip2.*left out by a correction"
-        ):
-            planned(speech, corrections=corrections)
-        built = built_from(speech, out, corrections=corrections, on_error="skip")
+        built = built_from(speech, out, corrections=corrections)
         rows = pq.read_table(out / "source").to_pylist()
         found = [(r["source_id"], r["span_start_s"], r["span_origin"]) for r in rows]
         assert found[0] == ("clip0", 0.3, "corrected")
         assert found[1][2] != "corrected"
-        assert [s.name for s in built.survey.refused] == ["clip2"]
+        assert built.survey.dropped == (("clip2", "left out by a correction"),)
+        assert built.survey.refused == ()
         assert "clip2" in (out / "README.md").read_text()
 
     @pytest.mark.parametrize(
@@ -363,7 +359,8 @@ class TestFolder:
 
     def test_a_run_killed_before_its_first_note_can_go_on(self, speech, out):
         (out / ".otoscope").mkdir(parents=True)
-        (out / ".otoscope" / "plan.json.partial").write_text("{")
+        (out / ".otoscope" / "making").mkdir()
+        (out / ".otoscope" / "making" / ".plan.json.abc").write_text("{")
         built_from(speech, out)
         assert leftovers(out) == []
 
@@ -569,7 +566,7 @@ def test_a_record_says_what_its_files_hold(speech, out):
 
 def test_a_json_file_is_whole_or_not_there(tmp_path, monkeypatch):
     path = tmp_path / "note.json"
-    write_json(path, {"a": 1})
+    write_json(path, {"a": 1}, via=tmp_path)
     with pytest.raises(TypeError):
-        write_json(path, {"a": object()})
+        write_json(path, {"a": object()}, via=tmp_path)
     assert json.loads(path.read_text()) == {"a": 1}

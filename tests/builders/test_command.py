@@ -49,7 +49,7 @@ def test_a_build(call, speech, tmp_path):
     out = tmp_path / "vocalgrad"
     code, said, _ = call("build", "--source", f"folder:{speech}", "--out", out, *QUICK)
     assert code == 0
-    assert "98 rows in 3 files, 98 made now; 0 sources left out" in said
+    assert "98 rows in 3 files, 98 made now; 1 left out of the corpus" in said
     assert f'load_dataset("{out}", "volume")' in said
     assert {path.split("/")[0] for path in contents(out)} == {
         "README.md", "index.html", "volume", "echo", "source",

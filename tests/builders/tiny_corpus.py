@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import soundfile
 
 from builders.vocalgrad.describe import write_card
-from builders.vocalgrad.making import build, plan_build
+from builders.vocalgrad.making import build, owned, plan_build
 from builders.vocalgrad.sources.beeps import open_beeps
 from builders.vocalgrad.sources.folder import open_folder
 from tests.acoustics.synthetic_speech import speech_pcm
@@ -40,7 +40,8 @@ def built_from(root, out, *, num_proc=1, overwrite=False, **options):
     """A whole build with its card."""
     plan, seen, corpus = planned(root, **options)
     built = build(plan, seen, corpus, out, num_proc=num_proc, overwrite=overwrite)
-    write_card(built, corpus, OBSERVER)
+    with owned(out, plan, overwrite=False):
+        write_card(built, corpus, OBSERVER)
     return built
 
 

@@ -232,7 +232,7 @@ class _Build:
         if missing and on_error == "raise":
             raise SourceError(
                 f"{len(missing)} of the {len(listed)} listed test clips are missing here, first "
-                f"{missing[0]}; pass on_error='skip' (--on-error skip) to go on without them"
+                f"{missing[0]}; --on-error skip (on_error='skip') goes on without them"
             )
         self.skipped += [Skipped(name, "listed, but missing in this corpus") for name in missing]
         return [there[row.clip_id] for row in listed if row.clip_id in there]

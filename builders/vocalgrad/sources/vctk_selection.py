@@ -23,7 +23,7 @@ GENDER_WEIGHT = 10
 MIN_DURATION_S = 3.0
 EXCLUDED = ("p306_140", "p360_140")
 ACCENT_GROUPS = ("American", "English", "Scottish")
-WAY_OUT = "use selection='all' (--selection all) for a small or partial corpus"
+WAY_OUT = "use --selection all (selection='all') for a small or partial corpus"
 
 
 class Chosen(NamedTuple):
