@@ -180,7 +180,7 @@ def test_a_clip_that_cannot_be_used(call, speech, tmp_path):
     assert "--on-error skip" in said
     code, said, complained = call(*options, "--on-error", "skip")
     assert code == 0
-    assert "49 rows in 3 files, 49 made now; 1 sources left out" in said
+    assert "49 rows in 3 files, 49 made now; 2 left out of the corpus" in said
     assert "left out: clip1: " in complained
     assert "clip1.wav: not readable as audio" in complained
 
