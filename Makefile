@@ -28,6 +28,9 @@ bench: $(VENV)/ready  ## Speed and memory against the plain reference
 	$(BIN)/python -m benchmarks.gradients
 	$(BIN)/python -m benchmarks.build
 	$(BIN)/python -m benchmarks.statistics
+	$(BIN)/python -m benchmarks.scoring
+	$(BIN)/python -m benchmarks.openai_adapter
+	$(BIN)/python -m benchmarks.run_overhead
 
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 

