@@ -14,7 +14,7 @@ demo: $(VENV)/can-build  ## A small VocalGrad from voices that ship in packages
 	$(BIN)/python -m builders.vocalgrad build --source voices:20 --out $(DEMO)
 
 test: $(VENV)/ready  ## Everything that takes seconds
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -n 2 -m "not slow"
 
 test-slow: $(VENV)/ready  ## The rest: real recordings, kills, whole builds
 	$(PYTEST) -m slow
