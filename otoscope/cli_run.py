@@ -62,6 +62,13 @@ def perception(
     trust_remote_code: Annotated[
         bool, typer.Option(help="transformers: run code that comes with the weights.")
     ] = False,
+    on_long: Annotated[
+        str | None,
+        typer.Option(
+            help="transformers: a clip longer than the model hears: `refuse` (default), or `flag` "
+            "to ask about its beginning and mark the answer."
+        ),
+    ] = None,
     preset: Annotated[str | None, typer.Option(help="Published decoding settings by name.")] = None,
     base_url: Annotated[str | None, typer.Option(help="openai: the server.")] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, help="openai: calls at once.")] = None,
@@ -84,7 +91,7 @@ def perception(
     options = {
         "adapter": adapter, "dtype": dtype, "device_map": device_map, "batch_size": batch_size,
         "max_new_tokens": max_new_tokens, "trust_remote_code": trust_remote_code or None,
-        "preset": preset, "base_url": base_url, "concurrency": concurrency,
+        "preset": preset, "on_long": on_long, "base_url": base_url, "concurrency": concurrency,
         "requests_per_minute": requests_per_minute, "timeout_s": timeout_s,
     }  # fmt: skip
     if model.startswith("openai:"):
@@ -203,10 +210,11 @@ def _check_batches(model: Any, planned: Any, n: int) -> str:
 
 def _inaudible(model: Any, planned: Any) -> str:
     """What of one clip a category lies above half the rate at which the model hears."""
+    from otoscope.audits.hearing import readable
     from otoscope.models.guards import inaudible
 
     first = {q.category: q.question_id for q in reversed(planned.questions.values())}
-    sounds = [planned.fill(question_id).sounds[-1] for question_id in first.values()]
+    sounds = [asked.sounds[-1] for asked in readable(planned.fill, first.values())]
     found = inaudible(getattr(model, "sampling_rate", None), sounds)
     return found.message if found is not None else ""
 

@@ -20,17 +20,17 @@ def hearing(
     Raises:
         ModelError: It does not.
     """
-    first = next(_readable(fill, question_ids), None)
+    first = next(readable(fill, question_ids), None)
     if first is None:
         return "not checked: no clip can be read"
     sound = first.sounds[-1]
-    sounds = _readable(items.sound, [row["id"] for row in items.rows])
+    sounds = readable(items.sound, [row["id"] for row in items.rows])
     backwards = replace(sound, samples=sound.samples[::-1].copy(), sha256="reversed")
     other = next((s for s in sounds if s.sha256 != sound.sha256), backwards)
     return hearing_check(model, first, with_silence(first), _with_last(first, other)).message
 
 
-def _readable(read: Callable[[str], T], names: Iterable[str]) -> Iterator[T]:
+def readable(read: Callable[[str], T], names: Iterable[str]) -> Iterator[T]:
     """What can be read; the rest is told of when its turn comes."""
     for name in names:
         try:

@@ -104,6 +104,22 @@ class TestAskedOnce:
             found["audio_sha256"]
         )
 
+    def test_calls_of_a_question_are_numbered_on_whether_answered_or_lost(self, ask):
+        """Over ranks and starts, so that the last one is known whichever file it stands in."""
+
+        def say(question_id):
+            raise KeyboardInterrupt
+
+        for model in (InTurn(Status.ERROR), Listening(say), InTurn(Status.ERROR), Listening()):
+            try:
+                ask(model, rank=1, world=5)
+            except KeyboardInterrupt:
+                continue
+        numbers = [(line["attempt"], line["status"]) for line in attempts(ask.folder)]
+        assert numbers == [(1, "error"), (3, "error"), (4, "ok")]
+        assert [n for _, n in sent(ask.folder)] == [1, 2, 3, 4]
+        assert ask(Listening()).n_repeated == 1
+
 
 class TestDenominators:
     def test_whatever_becomes_of_an_answer_its_question_stays(self, ask):

@@ -28,8 +28,8 @@ class Dear:
     description = {"kind": "dear"}
     def answer(self, questions):
         return [Answer("increase", cost=0.5) for _ in questions]
-    def estimate(self, questions, audio_s):
-        return 0.5 * len(list(questions))
+    def estimate(self, *, n_questions, audio_s, n_characters):
+        return 0.5 * n_questions if audio_s > 1.9 and n_characters > 300 else None
 
 class Broken:
     description = {"kind": "broken"}
@@ -129,7 +129,6 @@ class TestExitCodes:
             ({"arguments": ("--split", "dev")}, "Unknown split"),
             ({"arguments": ("--retry", "refuesd")}, "no status named 'refuesd'"),
             ({"arguments": ("--retry-unparsed",)}, "no such setting"),
-            ({"arguments": ("--batch-invariant-check", "2")}, "does not batch"),
             ({"arguments": ("--adapter", "x")}, "takes no option 'adapter'"),
             ({"out": "data"}, "data holds something that is not a run"),
             ({"out": "models_of_mine.py"}, "models_of_mine.py"),
