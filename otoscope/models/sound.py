@@ -49,6 +49,6 @@ def fitted(
     if on_long == "refuse":
         raise ModelError(
             f"clip {sound.id!r} lasts {sound.duration_s:.2f} s but the model hears at most "
-            f"{window_s:g} s; leave it out, or pass on_long='flag' to ask about its beginning"
+            f"{window_s:g} s; leave it out, or ask about its beginning with --on-long flag"
         )
     return samples[: int(window_s * sampling_rate)], True

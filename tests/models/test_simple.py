@@ -163,7 +163,9 @@ class TestObserver:
 
 
 @pytest.mark.parametrize(
-    "model", [open_constant("increase"), open_random("0"), open_observer(None)], ids=repr
+    "model",
+    [open_constant("increase"), open_random("0"), open_observer(None)],
+    ids=lambda model: type(model).__name__,
 )
 class TestEverySimpleModel:
     def test_answers_through_the_stream_and_describes_itself_in_json(self, model):
