@@ -59,7 +59,10 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Table:
 
 
 def console() -> Console:
-    """The standard output, wide where it goes into a file or a pipe."""
-    told = sys.stdout.isatty() or "COLUMNS" in os.environ
-    width = None if told else WIDTH_OF_FILES
+    """The standard output: as wide as $COLUMNS says, or the terminal, or wide for files."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal():
+        width = int(columns)
+    else:
+        width = None if sys.stdout.isatty() else WIDTH_OF_FILES
     return Console(highlight=False, markup=False, emoji=False, width=width)
