@@ -16,7 +16,7 @@ def perception(
     model: Annotated[
         str,
         typer.Option(
-            help="KIND[:NAME][@REVISION]: observer, constant:increase, random:0, replay:FILE, "
+            help=r"KIND[:NAME]\[@REVISION]: observer, constant:increase, random:0, replay:FILE, "
             "transformers:PATH_OR_ID@REV, openai:NAME, or my_package.my_module:MyModel."
         ),
     ],

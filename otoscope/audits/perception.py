@@ -22,6 +22,7 @@ from otoscope.audits.items import SOURCE, DatasetError, Items, configs_in, open_
 from otoscope.audits.runs import PLAN_SCHEMA, write_plan
 from otoscope.audits.sampling import limited
 from otoscope.models.base import Asked, ModelError, Status, description_of
+from otoscope.models.opening import open_model
 from otoscope.prompts import PROMPTS
 from otoscope.prompts.few_shot import Pool
 from otoscope.prompts.labels import LABEL_NAMES, label_of
@@ -130,7 +131,10 @@ def plan(
         items.extend(open_items(dataset, [SOURCE], split=split, revision=revision))
     pool = None
     if any(p.few_shot for p in about):
-        pooled = open_items(dataset, configs, split=POOL_SPLITS, revision=revision)
+        try:
+            pooled = open_items(dataset, configs, split=POOL_SPLITS, revision=revision)
+        except DatasetError as error:
+            raise DatasetError(f"few_shot takes its examples from {POOL_SPLITS}: {error}") from None
         pool = Pool(pooled.rows)
         asked_about = items.rows
         items.extend(pooled)
@@ -202,7 +206,7 @@ def run(
 
     Args:
         dataset: See `plan`.
-        model: An object with `answer`, see `otoscope.models.base.Model`.
+        model: An object with `answer`, see `otoscope.models.base.Model`, or what `--model` takes.
         out: The run folder.
         planned: A plan made before; otherwise made here from `planning`.
         spec: How the model was named, for run.json.
@@ -215,6 +219,8 @@ def run(
         ModelError: The model is not being given the sound.
         RunError: The folder holds another run.
     """
+    if isinstance(model, str):
+        spec, model = spec or model, open_model(model)
     rank, world = _share(rank, world)
     retry = frozenset(retry_statuses)
     if unknown := sorted(retry - {status.value for status in Status}):

@@ -91,6 +91,22 @@ class Answer:
     detail: str = ""
     first_text: str | None = None
 
+    def __post_init__(self) -> None:
+        """Takes a status by its name too.
+
+        Raises:
+            TypeError: The text is no text.
+            ValueError: There is no such status.
+        """
+        if self.text is not None and not isinstance(self.text, str):
+            raise TypeError(f"an answer's text is a str or None, not {type(self.text).__name__}")
+        if not isinstance(self.status, Status):
+            if self.status not in list(Status):
+                raise ValueError(
+                    f"no status named {self.status!r}; there are {[*map(str, Status)]}"
+                )
+            object.__setattr__(self, "status", Status(self.status))
+
 
 @runtime_checkable
 class Model(Protocol):

@@ -56,7 +56,7 @@ def load(
         raise ModelError(f"{name!r} is a folder; it has no revision {revision!r}")
     try:
         which = identity(name, revision)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: neither a folder here nor a Hub name
         raise ModelError(f"no checkpoint {name!r}: {_first_line(error)}") from error
     where: dict[str, Any] = {
         "revision": which.get("commit", revision),

@@ -1,6 +1,8 @@
 """Asked once, kept at once, and never counted but by the plan."""
 
 import sqlite3
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 
@@ -236,6 +238,21 @@ class TestTheModelFails:
 
         with pytest.raises(ModelError, match=r"answered with a str; it must be an .*Answer"):
             ask(Plain())
+
+    @pytest.mark.parametrize(
+        ("answer", "told"),
+        [
+            ("3", "text is a str or None, not int"),
+            ("None, status='asleep'", "no status named 'asleep'; there are ['ok', 'refused',"),
+            ("None, status='refused'", "Status.REFUSED"),
+        ],
+    )
+    def test_to_fill_an_answer_in(self, answer, told):
+        code = f"from otoscope.models.base import Answer; print(repr(Answer({answer}).status))"
+        done = subprocess.run(  # tests check types, other processes do not
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
+        assert told in done.stdout + done.stderr
 
     def test_a_fault_of_the_disk_is_no_fault_of_the_model(self, ask, monkeypatch):
         monkeypatch.setattr(

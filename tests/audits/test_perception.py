@@ -7,6 +7,7 @@ from collections import Counter
 import datasets
 import pytest
 
+from otoscope import audits
 from otoscope.audits.items import DatasetError
 from otoscope.audits.perception import plan, run
 from otoscope.audits.runs import RunError, load_run, read_about, read_plan
@@ -185,7 +186,9 @@ class TestFewShot:
 
     def test_a_dataset_without_those_splits(self, tmp_path):
         folder = write(tmp_path / "small", {"all": {"test": [full_row(0)]}})
-        with pytest.raises(DatasetError, match="train"):
+        with pytest.raises(
+            DatasetError, match=r"few_shot takes .* from train\+validation: .*small"
+        ):
             plan(folder, prompts=["few_shot"])
 
 
@@ -228,6 +231,13 @@ class TestLimitSources:
 
 
 class TestRun:
+    def test_a_model_may_be_named_as_on_the_command_line(self, tmp_path):
+        run(in_memory(rows(2)), "constant:increase", out=tmp_path / "run")
+        assert list(audits.load_run(tmp_path / "run")["text"]) == ["increase"] * 2
+        about = read_about(tmp_path / "run")
+        assert about["model"] == "constant:increase"
+        assert about["model_description"] == {"kind": "constant", "text": "increase"}
+
     def test_columns_of_a_dataset_come_along_whatever_their_type(self, tmp_path):
         made = [row(i, speaker_id=19, source_id=7, tier=2, no_effect=i == 1) for i in range(2)]
         run(in_memory(made), Constant("increase"), out=tmp_path / "run")

@@ -141,9 +141,10 @@ class TestRefusals:
         (folder / file).write_text(json.dumps(content | changes))
         return str(folder)
 
-    def test_a_name_without_a_checkpoint(self):
-        with pytest.raises(ModelError, match="no checkpoint 'nobody/nothing'"):
-            open_transformers("nobody/nothing")
+    @pytest.mark.parametrize("name", ["nobody/nothing", "/no/such/folder"])
+    def test_a_name_without_a_checkpoint(self, name):
+        with pytest.raises(ModelError, match=f"no checkpoint '{name}'"):
+            open_transformers(name)
 
     def test_no_name_at_all(self):
         with pytest.raises(ModelError, match="transformers:PATH_OR_ID"):
