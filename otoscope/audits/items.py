@@ -190,9 +190,15 @@ def open_items(
         try:
             table = datasets.load_dataset(str(dataset), config, split=split, revision=revision)
         except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
-            raise DatasetError(f"{dataset}: {error}") from error
+            raise DatasetError(f"{dataset}: {_told(error)}") from error
         tables.append((config or "default", table))
     return Items(tables, Path(dataset))
+
+
+def _told(error: Exception) -> str:
+    """What an error says; `datasets` has the reason why no table came about one below."""
+    below = isinstance(error, datasets.exceptions.DatasetGenerationError) and error.__cause__
+    return f"{error} ({below})" if below else str(error)
 
 
 def configs_in(dataset: str | Path | datasets.Dataset, revision: str | None = None) -> list[str]:

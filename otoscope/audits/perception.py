@@ -143,7 +143,10 @@ def plan(
     chosen, partial = limited(asked_about, limit_sources)
     questions = list(_questions(chosen, names, cross_attribute, pool))
     if not questions:
-        raise DatasetError(f"no row fits the prompt(s) {names}")
+        hint = ""
+        if all(row["category"] == SOURCE for row in chosen):
+            hint = "; unchanged clips alone name no attribute: name it, as in source_bias@volume"
+        raise DatasetError(f"no row fits the prompt(s) {names}{hint}")
     choices = {
         "configs": list(configs),
         "prompts": names,

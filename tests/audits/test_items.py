@@ -191,6 +191,11 @@ class TestWhere:
         with pytest.raises(DatasetError):
             open_items(tmp_path)
 
+    def test_why_a_file_cannot_be_read(self, tmp_path):
+        (tmp_path / "test.jsonl").write_text('{"id": \n')
+        with pytest.raises(DatasetError, match=r"generating the dataset \(.*parse error"):
+            open_items(tmp_path)
+
     def test_a_hub_repository_needs_a_revision(self):
         with pytest.raises(DatasetError, match=r"'someone/else' is no folder here; .* --revision"):
             open_items("someone/else")

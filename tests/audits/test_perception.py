@@ -61,6 +61,12 @@ class TestPlan:
         with pytest.raises((LookupError, ValueError), match=complaint):
             plan(in_memory(rows(1)), prompts=[prompt])
 
+    def test_unchanged_clips_alone_name_no_attribute(self):
+        sources = in_memory(rows(2, "source"))
+        with pytest.raises(DatasetError, match="name it, as in source_bias@volume"):
+            plan(sources, prompts=["source_bias"])
+        assert counted(plan(sources, prompts=["source_bias@volume"])) == {"source_bias@volume": 2}
+
     def test_a_prompt_for_no_row(self):
         with pytest.raises(DatasetError, match=r"no row fits the prompt\(s\) \['rise_fall'\]"):
             plan(in_memory(rows(1, "echo")), prompts=["rise_fall"])
