@@ -141,7 +141,8 @@ def preview(planned: Any, model: Any) -> str:
     lines, seen = [], set()
     seconds = 0.0
     for q in planned.questions.values():
-        seconds += sum(planned.items.facts(row_id)[1] for row_id in q.clips)
+        lengths = (planned.items.facts(row_id)[1] for row_id in q.clips)
+        seconds += sum(length for length in lengths if length == length)  # NaN: not audio
         if q.prompt_name in seen:
             continue
         seen.add(q.prompt_name)
@@ -183,6 +184,8 @@ def summary(tally: Any, out: Path) -> str:
         lines.append(f"{tally.n_cached:,} of them from the answer cache")
     if tally.statuses:
         lines.append(", ".join(f"{n:,} {status}" for status, n in sorted(tally.statuses.items())))
+    for detail, n in tally.complaints.most_common(1):
+        lines.append(f"{n:,} said: {detail}")
     if again:
         lines.append(f"run again to ask the {again:,} that ended in timeout or error once more")
     if tally.n_answered:
@@ -190,7 +193,9 @@ def summary(tally: Any, out: Path) -> str:
     if tally.cost is not None:
         lines.append(f"cost {tally.cost:.4f}")
     if tally.stopped:
-        lines.append(f"stopped: {tally.stopped}; run again with more to go on")
+        lines.append(
+            f"stopped: {tally.stopped}; the same command goes on, with another limit or none"
+        )
     lines.append(f"look at it: otoscope report {out}")
     return "\n".join(lines)
 

@@ -1,5 +1,6 @@
 """Asks what is missing, and writes down every answer the moment it arrives."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,6 +29,7 @@ class Tally:
         n_answered, n_parsed, n_cached: By this process.
         cost: So far, by this process, in the price table's currency; None while unknown.
         stopped: Why it stopped before the end, or nothing.
+        complaints: What errors said, each with how often.
         statuses: How the calls of this process ended.
     """
 
@@ -40,6 +42,7 @@ class Tally:
     cost: float | None = None
     stopped: str = ""
     statuses: dict[str, int] = field(default_factory=dict)
+    complaints: Counter[str] = field(default_factory=Counter)
 
 
 def ask(
@@ -217,6 +220,8 @@ class _Desk:
         tally.n_answered += 1
         tally.n_parsed += bool(parser) and PARSERS[parser](answer.text).label is not None
         tally.statuses[answer.status.value] = tally.statuses.get(answer.status.value, 0) + 1
+        if answer.detail:
+            tally.complaints[answer.detail] += 1
         if answer.cost is not None:
             tally.cost = (tally.cost or 0.0) + answer.cost
         self.on_answer(tally)

@@ -5,6 +5,7 @@ everything else is optional. Audio is read with soundfile; torchcodec is not nee
 """
 
 import hashlib
+import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -133,12 +134,15 @@ class Items:
         return Sound(row_id, samples, recording.sampling_rate, sha256, self._spans.get(row_id))
 
     def facts(self, row_id: str) -> tuple[str, float]:
-        """SHA-256 of a row's audio bytes, and its length in seconds."""
+        """SHA-256 of a row's audio bytes, and its length in seconds; NaN if it is not audio."""
         return self._facts.get(row_id) or self._facts_of(row_id, self.audio_bytes(row_id))
 
     def _facts_of(self, row_id: str, data: bytes) -> tuple[str, float]:
         if row_id not in self._facts:
-            length = codec.duration_s(data, name=f"row {row_id!r}")
+            try:
+                length = codec.duration_s(data, name=f"row {row_id!r}")
+            except codec.AudioError:
+                length = math.nan  # its question will fail alone, and say so
             self._facts[row_id] = hashlib.sha256(data).hexdigest(), length
         return self._facts[row_id]
 

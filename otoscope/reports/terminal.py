@@ -61,8 +61,6 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Table:
 def console() -> Console:
     """The standard output: as wide as $COLUMNS says, or the terminal, or wide for files."""
     columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal():
-        width = int(columns)
-    else:
-        width = None if sys.stdout.isatty() else WIDTH_OF_FILES
+    told = int(columns) if columns.isdecimal() else None
+    width = told or (None if sys.stdout.isatty() else WIDTH_OF_FILES)
     return Console(highlight=False, markup=False, emoji=False, width=width)

@@ -159,7 +159,7 @@ class TestExitCodes:
         done = call("--max-cost", 1, model="models_of_mine:Dear")
         assert done.exit_code == 3
         assert "2 of 6 questions answered" in done.output
-        assert "cost 1.0000\nstopped: --max-cost 1 is reached; run again with more" in done.output
+        assert "cost 1.0000\nstopped: --max-cost 1 is reached; the same command" in done.output
         assert call("--max-cost", 9, model="models_of_mine:Dear").exit_code == 0
         assert list(load_run(data / "run")["status"]) == ["ok"] * 6
 
