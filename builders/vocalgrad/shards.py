@@ -21,7 +21,7 @@ from otoscope.acoustics.spans import Span
 from otoscope.whole import write_whole
 
 STATE = ".otoscope"
-ROW_GROUP_BYTES = 24_000_000
+ROW_GROUP_BYTES = 4_000_000
 
 Row = dict[str, object]
 

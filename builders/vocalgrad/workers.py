@@ -15,6 +15,7 @@ from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
 from builders.vocalgrad.plan import Plan
@@ -77,6 +78,7 @@ def run(
 
 def _start(plan: Plan, folder: Path, counter: "Synchronized[int]", parent: int) -> None:
     threadpool_limits(1)
+    pa.set_memory_pool(pa.system_memory_pool())  # gives freed row groups back
     _worker.update(plan=plan, folder=folder, counter=counter)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
