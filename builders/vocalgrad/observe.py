@@ -22,7 +22,7 @@ from builders.vocalgrad.plan import SPLITS, Plan, Shard
 from builders.vocalgrad.shards import STATE, decode, making_folder
 from otoscope.acoustics.gradients import attribute_of
 from otoscope.acoustics.measures import CUES, Track
-from otoscope.acoustics.observers import direction_with_source, slope
+from otoscope.acoustics.observers import constant_of, direction_with_source, slope
 from otoscope.acoustics.rendering import CELLS
 from otoscope.acoustics.spans import Span
 from otoscope.acoustics.trajectories import TIERS
@@ -149,7 +149,7 @@ def observe(
             heard.append(result)
             step()
     constants = {
-        name: _median([s for part in heard for s in part.source_slopes[name]])
+        name: constant_of([s for part in heard for s in part.source_slopes[name]])
         for name in plan.categories
     }
     clips = [clip for part in heard for clip in part.clips]
@@ -242,11 +242,6 @@ def _hear(row: dict, category: str, source: Track) -> Heard:
         category, row["tier"], row["direction"], row["source_id"], row["no_effect"],
         slope(track), direction_with_source(track, source),
     )  # fmt: skip
-
-
-def _median(slopes: list[float]) -> float:
-    finite = [s for s in slopes if np.isfinite(s)]
-    return float(np.median(finite)) if finite else float("nan")
 
 
 def _row(clips: list[Heard], category: str, tier: str, constant: float) -> ObserverRow:

@@ -5,7 +5,7 @@ span, minus one constant per category. With the source clip at hand the same mea
 direction almost surely; that is how one knows that a gradient does what it says.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,11 +87,19 @@ def fit_slope_observer(
     """
     names = list(categories)
     slopes = np.array([[cue_slope(*source, name) for name in names] for source in sources])
-    constants = {}
-    for name, column in zip(names, slopes.reshape(-1, len(names)).T, strict=True):
-        known = column[np.isfinite(column)]
-        constants[name] = float(np.median(known)) if known.size else float("nan")
-    return SlopeObserver(constants)
+    columns = slopes.reshape(-1, len(names)).T
+    return SlopeObserver({n: constant_of(c) for n, c in zip(names, columns, strict=True)})
+
+
+def constant_of(slopes: Sequence[float] | np.ndarray) -> float:
+    """The median of those slopes of unmodified sources that could be measured; NaN of none.
+
+    >>> constant_of([0.5, float("nan"), 0.1, 0.3])
+    0.3
+    """
+    known = np.asarray(slopes, dtype=float)
+    known = known[np.isfinite(known)]
+    return float(np.median(known)) if known.size else float("nan")
 
 
 def difference(clip: Track, source: Track) -> Track:
