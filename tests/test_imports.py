@@ -14,7 +14,8 @@ FOLDERS = SIDE_BY_SIDE | {"cards", "push_scripts", "benchmarks", "tests"}
 PURE = ("prompts", "responses", "statistics")
 CORE = tuple(f"otoscope/{name}" for name in ("acoustics", *PURE))
 ABOVE_CORE = {
-    f"otoscope.{name}" for name in ("models", "representations", "audits", "reports", "cli")
+    f"otoscope.{name}"
+    for name in ("models", "representations", "probes", "tuning", "audits", "reports", "cli")
 }
 BELOW: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PURE, ()),
@@ -22,7 +23,9 @@ BELOW: dict[str, tuple[str, ...]] = {
     "models": ("acoustics", *PURE),
 }
 BELOW["representations"] = (*BELOW["models"], "models")
-BELOW["audits"] = (*BELOW["representations"], "representations")
+BELOW["probes"] = (*BELOW["representations"], "representations")
+BELOW["tuning"] = (*BELOW["representations"], "representations")
+BELOW["audits"] = (*BELOW["tuning"], "tuning", "probes")
 BELOW["reports"] = (*BELOW["audits"], "audits")
 FORBIDDEN = {
     "otoscope": FOLDERS,
