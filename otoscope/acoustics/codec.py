@@ -16,6 +16,7 @@ from jaxtyping import Float, Int16
 from otoscope.acoustics.containers import missing_bytes
 
 FULL_SCALE = 32768
+CEILING = 0.9886  # -0.1 dB re full scale
 EIGHT_BIT = {"PCM_U8", "PCM_S8"}
 EXACT_IN_16_BITS = EIGHT_BIT | {"PCM_16", "ULAW", "ALAW", "MS_ADPCM", "IMA_ADPCM", "GSM610"}
 MAX_CHANNELS = 8  # of FLAC
@@ -135,6 +136,19 @@ def truncate_to_pcm(samples: Float[np.ndarray, "n_channels n_samples"]) -> Encod
     clipped = float(np.mean((samples < -1) | (samples > 1))) if samples.size else 0.0
     scaled = np.clip(samples * FULL_SCALE, -FULL_SCALE, FULL_SCALE - 1)
     return Encoded(scaled.astype(np.int16), clipped)
+
+
+def round_within_scale(samples: Float[np.ndarray, "n_channels n_samples"]) -> Encoded:
+    """Samples rounded to 16 bits, ties to even; nothing is ever clipped.
+
+    A clip whose peak is beyond `CEILING` is scaled down as a whole.
+
+    Raises:
+        AudioError: A sample is NaN or infinite.
+    """
+    peak = float(np.max(np.abs(samples), initial=0.0))
+    scale = CEILING / peak if peak > CEILING else 1.0
+    return Encoded(round_to_pcm(samples * scale), 0.0)
 
 
 def encode_flac(pcm: Int16[np.ndarray, "n_channels n_samples"], sampling_rate: int) -> bytes:

@@ -1,6 +1,7 @@
 """From a source clip and a cell of the design to sound."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
@@ -10,9 +11,14 @@ from jaxtyping import Float, Int16
 from otoscope.acoustics import codec
 from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.gradients.base import Profile
 from otoscope.acoustics.spans import Span
 from otoscope.acoustics.trajectories import CURVES, DIRECTIONS, TIERS, Trajectory, steered
 from otoscope.registry import UnknownName
+
+
+class NothingChanges(ValueError):
+    """A cell that would change nothing in this clip; the message says why."""
 
 
 class Cell(NamedTuple):
@@ -46,6 +52,7 @@ class Rendering(NamedTuple):
         parameter_s: Times of the parameter curve, seconds of *source* time.
         parameter: Its values there.
         no_effect: This cell changes nothing at this rate (or bit depth).
+        encode: How the profile makes PCM of it.
     """
 
     samples: Float[np.ndarray, "*shape"]
@@ -54,10 +61,11 @@ class Rendering(NamedTuple):
     parameter_s: Float[np.ndarray, " n_points"]
     parameter: Float[np.ndarray, " n_points"]
     no_effect: bool
+    encode: Callable[[np.ndarray], codec.Encoded] = codec.truncate_to_pcm
 
     def to_pcm(self) -> codec.Encoded:
-        """16-bit PCM as published: clipped and cut toward zero."""
-        return codec.truncate_to_pcm(np.atleast_2d(self.samples))
+        """16-bit PCM: clipped and cut toward zero as published, or rounded and never clipped."""
+        return self.encode(np.atleast_2d(self.samples))
 
 
 class Source:
@@ -112,23 +120,21 @@ class Source:
 
         Raises:
             LookupError: No such category, tier or curve.
+            NothingChanges: The profile refuses cells that do nothing, and this one does nothing.
             ValueError: No such direction, or a profile this gradient has not.
         """
-        gradient = GRADIENTS[category]
-        rules = gradient.profiles.get(profile)
-        if rules is None:
-            raise ValueError(
-                f"{category} has no profile {profile!r}; there are {list(gradient.profiles)}"
-            )
-        if cell.tier not in TIERS:
-            raise UnknownName(f"no tier named {cell.tier!r}; there are {TIERS}")
-        up_ends = gradient.up_ends(cell.tier, self.sampling_rate, self.bit_depth)
-        trajectory = steered(*up_ends, cell.curve, cell.direction)
+        rules = rules_of(category, profile)
+        if reason := self.refusal(category, cell.tier, profile):
+            raise NothingChanges(reason)
+        up_ends = self._up_ends(category, cell.tier)
+        trajectory = steered(*up_ends, cell.curve, cell.direction, in_octaves=rules.in_octaves)
         parts = [rules.render(clip, trajectory, cell.tier, clip_id) for clip in self.clips]
         longest = max(part.speech.size for part in parts)
         samples = np.stack(
             [np.pad(np.concatenate(part), (0, longest - part.speech.size)) for part in parts]
         )
+        if rules.most_gain is not None and self.peak > 0:
+            samples *= min(1.0, codec.CEILING / (self.peak * rules.most_gain(cell.tier)))
         span = Span(self.span.start, self.span.start + longest)
         ends = [rules.effective(value, self.sampling_rate) for value in up_ends]
         return Rendering(
@@ -137,7 +143,41 @@ class Source:
             trajectory,
             *self._parameter_curve(trajectory, rules.per_sample),
             no_effect=ends[0] == ends[1],
+            encode=rules.encode,
         )
+
+    def refusal(self, category: str, tier: str, profile: str) -> str | None:
+        """Why the profile does not make a category's clips of one tier from this source.
+
+        None where it does; the profile `paper` makes all.
+
+        Raises:
+            LookupError: No such category or tier.
+            ValueError: A profile this gradient has not.
+        """
+        rules = rules_of(category, profile)
+        if tier not in TIERS:
+            raise UnknownName(f"no tier named {tier!r}; there are {TIERS}")
+        if rules.refusal is None:
+            return None
+        start, end = (
+            rules.effective(value, self.sampling_rate) for value in self._up_ends(category, tier)
+        )
+        if start == end:
+            return (
+                f"{category} ({tier}) does nothing at {self.sampling_rate} Hz and "
+                f"{self.bit_depth} bits: its {GRADIENTS[category].parameter} stays at {start:g}"
+            )
+        reasons = [rules.refusal(clip) for clip in self.clips]
+        return f"{category}: {reasons[0]}" if all(reasons) else None
+
+    @cached_property
+    def peak(self) -> float:
+        """Largest magnitude of all channels."""
+        return max(float(np.max(np.abs(clip.samples))) for clip in self.clips)
+
+    def _up_ends(self, category: str, tier: str) -> tuple[float, float]:
+        return GRADIENTS[category].up_ends(tier, self.sampling_rate, self.bit_depth)
 
     def _parameter_curve(
         self, trajectory: Trajectory, per_sample: bool
@@ -155,10 +195,30 @@ class Source:
     def variants(
         self, category: str, item_id: str, source_clip_id: str, *, profile: str = "paper"
     ) -> Iterator[tuple[Cell, str, Rendering]]:
-        """All 24 cells of a category in manifest order, each with its clip id."""
+        """All cells of a category in manifest order, each with its clip id.
+
+        Those that the profile refuses are passed over.
+        """
         for cell in CELLS:
+            if self.refusal(category, cell.tier, profile):
+                continue
             clip_id = cell.clip_id(item_id, source_clip_id)
             yield cell, clip_id, self.render(category, cell, clip_id=clip_id, profile=profile)
+
+
+def rules_of(category: str, profile: str) -> Profile:
+    """The rules of a category in a profile.
+
+    Raises:
+        LookupError: No such category.
+        ValueError: A profile this gradient has not.
+    """
+    rules = GRADIENTS[category].profiles.get(profile)
+    if rules is None:
+        raise ValueError(
+            f"{category} has no profile {profile!r}; there are {list(GRADIENTS[category].profiles)}"
+        )
+    return rules
 
 
 def render(

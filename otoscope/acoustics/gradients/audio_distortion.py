@@ -1,16 +1,18 @@
-"""Audio distortion: sample and hold without anti-aliasing, at whole holds only."""
+"""Audio distortion: sample and hold without anti-aliasing."""
 
 from functools import partial
 
 import numpy as np
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient, Profile
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
 from otoscope.acoustics.gradients.levels import pick_levels
-from otoscope.acoustics.trajectories import Trajectory
+from otoscope.acoustics.loudness import level_gain
+from otoscope.acoustics.trajectories import RAMP_S, Trajectory
 
 LOWEST_HZ = {"low": 18_000.0, "mid": 12_000.0, "high": 6_000.0}
 LEAST_HZ = 1_000
+LEVEL_S = 0.1
 
 
 def hold_of(rate_hz: float, sampling_rate: int) -> int:
@@ -34,8 +36,30 @@ def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
     return pick_levels(clip, trajectory, partial(hold_of, sampling_rate=clip.sampling_rate), hold)
 
 
+def any_rate(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+    """Held at a rate that glides in octaves and need not divide the sampling rate.
+
+    A sample is taken whenever the rate, summed up, passes a whole number. The level is restored
+    before holding, so that held samples stay equal.
+    """
+    rate, n = clip.sampling_rate, clip.samples.size
+    taken_hz = trajectory.gliding(n, *clip.span, round(RAMP_S * rate))
+    count = np.floor(np.cumsum(taken_hz / rate) + 0.5).astype(np.int64)
+    fresh = np.diff(count, prepend=count[0] - 1) > 0
+    at = np.maximum.accumulate(np.where(fresh, np.arange(n), 0))
+    gain = level_gain(clip.samples[at], clip.samples, rate, LEVEL_S)
+    return in_three((clip.samples * gain)[at], clip.span)
+
+
 AUDIO_DISTORTION = Gradient(
     parameter="effective sampling rate (Hz)",
     up_ends=lambda tier, sampling_rate, bit_depth: (float(sampling_rate), LOWEST_HZ[tier]),
-    profiles={"paper": Profile(paper, effective=hold_of)},
+    profiles={
+        "paper": Profile(paper, effective=hold_of),
+        "controlled": controlled(
+            any_rate,
+            effective=lambda value, sampling_rate: min(value, float(sampling_rate)),
+            in_octaves=True,
+        ),
+    },
 )

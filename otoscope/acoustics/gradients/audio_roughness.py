@@ -3,11 +3,14 @@
 import numpy as np
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient, Profile
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
 from otoscope.acoustics.gradients.levels import pick_levels
+from otoscope.acoustics.segments import even_segments
 from otoscope.acoustics.trajectories import Trajectory
 
 FEWEST_BITS = {"low": 8.0, "mid": 6.0, "high": 4.0}
+NOMINAL_RMS = 10 ** (-26 / 20)
+"""Nominal speech level of telephony, -26 dB re full scale (ITU-T P.56 and P.830)."""
 
 
 def bits_of(bits: float, sampling_rate: int = 0) -> int:
@@ -30,8 +33,43 @@ def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
     return pick_levels(clip, trajectory, bits_of, crush)
 
 
+def relative(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+    """Any number of bits, and steps that follow the level, so that quiet sound is never silenced.
+
+    In every block of 50 ms the step is what it would be in speech of `NOMINAL_RMS` crushed to so
+    many bits, in proportion to the block's RMS, which stays as it was. It never exceeds the
+    block's peak, so something of every block remains.
+    """
+    blocks = clip.shared("blocks", lambda: Blocks(clip))
+    bits = trajectory.gliding(clip.samples.size, *clip.span, 1)[blocks.middle]
+    step = np.minimum(blocks.rms / (NOMINAL_RMS * (2 ** (bits - 1) - 1)), blocks.peak)
+    step = np.where(blocks.peak > 0, step, 1)
+    each = np.repeat(step, blocks.length).astype(np.float32)
+    levels = np.rint(clip.samples / each)
+    power = np.add.reduceat(np.square(levels, dtype=np.float64), blocks.start) / blocks.length
+    kept = np.where(power > 0, blocks.rms / np.sqrt(np.where(power > 0, power, 1)), 0)
+    return in_three(levels * np.repeat(kept, blocks.length).astype(np.float32), clip.span)
+
+
+class Blocks:
+    """A clip in blocks of about 50 ms, evenly divided in head, span and tail."""
+
+    def __init__(self, clip: Clip) -> None:
+        bounds = [0]
+        for part in (clip.head, clip.speech, clip.tail):
+            if part.size:
+                ends = even_segments(part.size, clip.sampling_rate).end
+                bounds.extend(bounds[-1] + ends)
+        self.start = np.array(bounds[:-1])
+        self.length = np.diff(bounds)
+        self.middle = self.start + self.length // 2
+        power = np.add.reduceat(np.square(clip.samples, dtype=np.float64), self.start)
+        self.rms = np.sqrt(power / self.length)
+        self.peak = np.maximum.reduceat(np.abs(clip.samples), self.start)
+
+
 AUDIO_ROUGHNESS = Gradient(
     parameter="bit depth",
     up_ends=lambda tier, sampling_rate, bit_depth: (float(bit_depth), FEWEST_BITS[tier]),
-    profiles={"paper": Profile(paper, effective=bits_of)},
+    profiles={"paper": Profile(paper, effective=bits_of), "controlled": controlled(relative)},
 )

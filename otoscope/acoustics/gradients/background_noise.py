@@ -5,12 +5,13 @@ import hashlib
 import numpy as np
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient, Profile
-from otoscope.acoustics.trajectories import Trajectory
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
+from otoscope.acoustics.trajectories import RAMP_S, Trajectory
 
 REACH = {"low": 0.03, "mid": 0.07, "high": 0.12}
 GLOBAL_SEED = 42
 FLOOR = np.float32(1e-6)
+FADE_S = 0.02
 
 
 def noise_seed(clip_id: str) -> int:
@@ -46,8 +47,39 @@ def _rms(x: np.ndarray) -> np.float32:
     return max(np.float32(np.sqrt(energy / max(x.size, 1))), FLOOR)
 
 
+def shared(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+    """One realisation for both directions of a pair, and only while there is speech.
+
+    Noise in the head or tail would tell the direction by itself. So it fades out within the span,
+    in 20 ms at either end.
+    """
+    pair = clip_id.rpartition("__")[0]
+    noise = clip.shared(("noise", pair), lambda: _unit_noise(clip, pair))
+    level = clip.shared("speech level", lambda: _rms(clip.speech))
+    start, end = clip.span
+    ratio = trajectory.gliding(clip.samples.size, start, end, round(RAMP_S * clip.sampling_rate))
+    ratio = ratio[start:end] * _fade(end - start, round(FADE_S * clip.sampling_rate))
+    changed = clip.samples.copy()
+    changed[start:end] += noise * (ratio * level).astype(np.float32)
+    return in_three(changed, clip.span)
+
+
+def _unit_noise(clip: Clip, pair: str) -> np.ndarray:
+    """White noise of RMS 1 as long as the span."""
+    rng = np.random.default_rng(noise_seed(pair))
+    draws = rng.standard_normal((clip.n_channels, clip.speech.size), dtype=np.float32)
+    return draws[clip.channel] / _rms(draws[clip.channel])
+
+
+def _fade(n_samples: int, n_fade: int) -> np.ndarray:
+    """1, but a raised cosine from and to 0 at either end."""
+    from_edge = np.arange(n_samples) + 0.5
+    from_edge = np.minimum(from_edge, from_edge[::-1])
+    return 0.5 - 0.5 * np.cos(np.pi * np.clip(from_edge / max(n_fade, 1), 0, 1))
+
+
 BACKGROUND_NOISE = Gradient(
     parameter="noise RMS (share of speech RMS)",
     up_ends=lambda tier, sampling_rate, bit_depth: (0.0, REACH[tier]),
-    profiles={"paper": Profile(paper)},
+    profiles={"paper": Profile(paper), "controlled": controlled(shared)},
 )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from otoscope.acoustics.clip import Clip
+from otoscope.acoustics.codec import Encoded, round_within_scale, truncate_to_pcm
 from otoscope.acoustics.trajectories import Trajectory
 
 
@@ -17,6 +18,15 @@ class Changed(NamedTuple):
     speech: np.ndarray
     tail: np.ndarray
 
+
+def in_three(samples: np.ndarray, span: tuple[int, int]) -> Changed:
+    """A clip of unchanged length, cut at the ends of its span."""
+    start, end = span
+    return Changed(samples[:start], samples[start:end], samples[end:])
+
+
+GROWTH = 2.0
+"""How much a peak may grow where the level is kept; more is rare, and scales that clip alone."""
 
 Render = Callable[[Clip, Trajectory, str, str], Changed]
 """`(clip, trajectory, tier, clip_id)` to sound."""
@@ -31,11 +41,42 @@ class Profile:
         effective: `(value, sampling_rate)` to the value that reaches the sound; a cell whose two
             ends are effectively equal does nothing.
         per_sample: Whether the parameter moves with every sample, or once in 50 ms.
+        in_octaves: Whether it moves evenly in its logarithm.
+        encode: Samples to 16-bit PCM.
+        most_gain: `tier` to the factor by which a peak may grow; the source is scaled down before
+            if that would exceed full scale, by the same amount for all variants of a tier. None
+            leaves peaks to `encode`.
+        refusal: Why this clip cannot be changed, or None if it can. Cells that do nothing are
+            refused as well, unless `refusal` is None.
     """
 
     render: Render
     effective: Callable[[float, int], float] = lambda value, sampling_rate: value
     per_sample: bool = False
+    in_octaves: bool = False
+    encode: Callable[[np.ndarray], Encoded] = truncate_to_pcm
+    most_gain: Callable[[str], float] | None = None
+    refusal: Callable[[Clip], str | None] | None = None
+
+
+def controlled(
+    render: Render,
+    *,
+    effective: Callable[[float, int], float] = lambda value, sampling_rate: value,
+    in_octaves: bool = False,
+    most_gain: Callable[[str], float] = lambda tier: GROWTH,
+    refusal: Callable[[Clip], str | None] = lambda clip: None,
+) -> Profile:
+    """The rules that every `controlled` profile shares; see `Profile`."""
+    return Profile(
+        render,
+        effective,
+        per_sample=True,
+        in_octaves=in_octaves,
+        encode=round_within_scale,
+        most_gain=most_gain,
+        refusal=refusal,
+    )
 
 
 @dataclass(frozen=True)

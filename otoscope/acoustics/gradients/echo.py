@@ -7,9 +7,10 @@ from jaxtyping import Float32
 from scipy import signal
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient, Profile
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
 from otoscope.acoustics.gradients.levels import match_gain, rms
-from otoscope.acoustics.trajectories import Trajectory
+from otoscope.acoustics.loudness import level_gain
+from otoscope.acoustics.trajectories import RAMP_S, Trajectory
 
 ROOM = {"low": 0.55, "mid": 0.75, "high": 0.90}
 WETTEST = {"low": 0.28, "mid": 0.40, "high": 0.52}
@@ -19,6 +20,7 @@ COMB_FEEDBACK = (0.805, 0.827, 0.783, 0.764)
 ALL_PASS_MS = (5.0, 1.7)
 ALL_PASS_GAIN = 0.7
 NEGLIGIBLE = 1e-8
+LEVEL_S = 0.5
 
 
 def delay_of(ms: float, sampling_rate: int) -> int:
@@ -83,8 +85,21 @@ def _wet(clip: Clip, room: float) -> np.ndarray:
     return wet * match_gain(rms(clip.samples), rms(wet))
 
 
+def level(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+    """The same mixture, brought back to the level of the dry clip.
+
+    Over half a second: long enough for the valleys that reverberation fills to stay filled, short
+    enough for the level to be the same whichever way the mixture goes.
+    """
+    wet = clip.shared(("wet", tier), lambda: _wet(clip, ROOM[tier]))
+    rate = clip.sampling_rate
+    mix = trajectory.gliding(clip.samples.size, *clip.span, round(RAMP_S * rate))
+    changed = clip.samples + mix.astype(np.float32) * (wet - clip.samples)
+    return in_three(changed * level_gain(changed, clip.samples, rate, LEVEL_S), clip.span)
+
+
 ECHO = Gradient(
     parameter="wet share",
     up_ends=lambda tier, sampling_rate, bit_depth: (0.0, WETTEST[tier]),
-    profiles={"paper": Profile(paper, per_sample=True)},
+    profiles={"paper": Profile(paper, per_sample=True), "controlled": controlled(level)},
 )

@@ -1,15 +1,20 @@
-"""Speaking speed: each segment stretched in time by a phase vocoder; head and tail untouched."""
+"""Speaking speed: the span stretched in time; head and tail untouched."""
+
+import math
 
 import librosa
 import numpy as np
+from jaxtyping import Float
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient, Profile
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled
+from otoscope.acoustics.grains import at_times
 from otoscope.acoustics.segments import crossfade_length, join
 from otoscope.acoustics.trajectories import Trajectory
 from otoscope.acoustics.vocoder import short_window
 
 REACH = {"low": 0.20, "mid": 0.30, "high": 0.40}
+N_KNOTS = 4097
 
 
 def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
@@ -32,8 +37,59 @@ def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
     return Changed(clip.head, join(pieces, crossfade_length(clip.sampling_rate)), clip.tail)
 
 
+def exact(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+    """Grains of 25 ms laid where they fit; the span's length is exactly what the rates make it."""
+    start, end = clip.span
+    n_out = max(1, round(clip.speech.size * float(elapsed(trajectory, np.array([1.0]))[0])))
+    source = np.linspace(0, 1, N_KNOTS)
+    out = elapsed(trajectory, source)
+    out *= n_out / out[-1]
+    speech = at_times(
+        clip.samples,
+        clip.sampling_rate,
+        n_out,
+        lambda at: start + (end - start) * np.interp(at, out, source),
+    )
+    return Changed(clip.head, speech, clip.tail)
+
+
+def elapsed(
+    trajectory: Trajectory, source: Float[np.ndarray, " n_places"]
+) -> Float[np.ndarray, " n_places"]:
+    """When a place in the source is heard, both as fractions of the source's length.
+
+    The integral of 1 / rate over the source, in closed form for each curve; at 1 it is the factor
+    by which the span grows.
+
+    >>> round(float(elapsed(Trajectory(0.5, 2.0, "jump"), np.array([1.0]))[0]), 9)
+    1.25
+    """
+    start, end, curve, _ = trajectory
+    change = end - start
+    if curve == "jump":
+        return np.minimum(source, 0.5) / start + np.maximum(source - 0.5, 0) / end
+    if change == 0:
+        return source / start
+    if curve == "linear":
+        return np.log1p(source * change / start) / change
+    if curve == "quad_first_flat":
+        return _over_a_parabola(start, change, source)
+    if curve == "quad_last_flat":
+        return _over_a_parabola(end, -change, np.ones(1)) - _over_a_parabola(
+            end, -change, 1 - source
+        )
+    raise ValueError(f"no closed form for the curve {curve!r}")
+
+
+def _over_a_parabola(flat: float, change: float, x: np.ndarray) -> np.ndarray:
+    """∫ 1 / (flat + change·u²) du from 0 to x."""
+    root = math.sqrt(flat * abs(change))
+    way = x * math.sqrt(abs(change) / flat)
+    return (np.arctan(way) if change > 0 else np.arctanh(way)) / root
+
+
 SPEAKING_SPEED = Gradient(
     parameter="rate (1 = unchanged)",
     up_ends=lambda tier, sampling_rate, bit_depth: (1 - REACH[tier], 1 + REACH[tier]),
-    profiles={"paper": Profile(paper)},
+    profiles={"paper": Profile(paper), "controlled": controlled(exact)},
 )

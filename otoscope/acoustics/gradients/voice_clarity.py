@@ -7,14 +7,17 @@ import numpy as np
 from jaxtyping import Float
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient, Profile
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
 from otoscope.acoustics.gradients.levels import match_gain, rms
+from otoscope.acoustics.loudness import level_gain
 from otoscope.acoustics.segments import crossfade_length, join
-from otoscope.acoustics.trajectories import Trajectory
-from otoscope.acoustics.vocoder import N_FFT, overlap_add, short_window
+from otoscope.acoustics.trajectories import RAMP_S, Trajectory
+from otoscope.acoustics.vocoder import HOP, N_FFT, overlap_add, short_window
 
 LOWEST_HZ = {"low": 5_000.0, "mid": 2_500.0, "high": 1_200.0}
 TRANSITION_HZ = 800.0
+EDGE_OCTAVES = 1 / 3
+LEVEL_S = 0.1
 
 
 def mask(
@@ -70,12 +73,39 @@ def low_pass(x: np.ndarray, cutoff_hz: float, sampling_rate: int) -> np.ndarray:
     return filtered * match_gain(rms(x), rms(filtered))
 
 
+def gliding(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+    """The whole clip through a low-pass whose cutoff glides in octaves, at the level it had.
+
+    Everything passes up to the cutoff; a third of an octave above it nothing does. A cutoff at
+    half the sampling rate therefore changes nothing.
+    """
+    rate, n = clip.sampling_rate, clip.samples.size
+    spectrum = clip.shared("spectrum", lambda: _spectrum(clip))
+    at = np.clip(np.arange(spectrum.shape[1]) * HOP, 0, n - 1)
+    cutoff = trajectory.gliding(n, *clip.span, round(RAMP_S * rate))[at]
+    octaves = np.log2(np.maximum(librosa.fft_frequencies(sr=rate, n_fft=N_FFT), 1.0))
+    above = (octaves[:, None] - np.log2(cutoff)) / EDGE_OCTAVES
+    gain = (0.5 + 0.5 * np.cos(np.pi * np.clip(above, 0, 1))).astype(np.float32)
+    changed = librosa.istft(spectrum * gain, hop_length=HOP, n_fft=N_FFT, length=n)
+    return in_three(changed * level_gain(changed, clip.samples, rate, LEVEL_S), clip.span)
+
+
+def _spectrum(clip: Clip) -> np.ndarray:
+    """Short-time Fourier transform of the whole clip, `(n_bins, n_frames)`."""
+    with short_window(N_FFT):
+        return librosa.stft(clip.samples, n_fft=N_FFT, hop_length=HOP)
+
+
+def audible(cutoff_hz: float, sampling_rate: int) -> float:
+    """The cutoff that reaches the sound: none lies above half the sampling rate."""
+    return min(cutoff_hz, sampling_rate / 2)
+
+
 VOICE_CLARITY = Gradient(
     parameter="cutoff (Hz)",
     up_ends=lambda tier, sampling_rate, bit_depth: (LOWEST_HZ[tier], sampling_rate / 2),
     profiles={
-        "paper": Profile(
-            paper, effective=lambda value, sampling_rate: min(value, sampling_rate / 2)
-        )
+        "paper": Profile(paper, effective=audible),
+        "controlled": controlled(gliding, effective=audible, in_octaves=True),
     },
 )

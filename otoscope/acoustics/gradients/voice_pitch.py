@@ -1,4 +1,4 @@
-"""Voice pitch: each segment stretched, then resampled back to its length; formants move along."""
+"""Voice pitch: resampled as published, so that formants move along, or by its periods alone."""
 
 from functools import partial
 
@@ -7,13 +7,16 @@ import numpy as np
 import soxr
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient, Profile
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled
+from otoscope.acoustics.grains import Marks, at_pitch, pitch_marks
+from otoscope.acoustics.loudness import level_gain
 from otoscope.acoustics.segments import crossfade_length, join
-from otoscope.acoustics.trajectories import Trajectory
+from otoscope.acoustics.trajectories import RAMP_S, Trajectory
 from otoscope.acoustics.vocoder import short_window
 
 REACH_SEMITONES = {"low": 1.0, "mid": 2.0, "high": 3.0}
 QUALITY = "soxr_hq"
+LEVEL_S = 0.05
 SHIFT_DECIMALS = 9  # a variant and its mirror image agree to the last bit only when rounded
 REACH_OF_FILTER = 512  # input samples past the last one wanted that still reach it; generous
 
@@ -83,8 +86,29 @@ def _resample(
     return out
 
 
+def periods(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+    """The periods of voiced speech moved closer or apart; formants, timing and level stay."""
+    (start, end), rate = clip.span, clip.sampling_rate
+    semitones = trajectory.gliding(clip.samples.size, start, end, round(RAMP_S * rate))[start:end]
+    speech = at_pitch(clip.speech, _marks(clip), 2 ** (semitones / 12))
+    speech *= level_gain(speech, clip.speech, rate, LEVEL_S)
+    return Changed(clip.head, speech, clip.tail)
+
+
+def _marks(clip: Clip) -> Marks:
+    return clip.shared("marks", lambda: pitch_marks(clip.speech, clip.sampling_rate))
+
+
+def without_voice(clip: Clip) -> str | None:
+    """The reason to refuse a clip that has no pitch to move."""
+    return None if _marks(clip).voiced.any() else "no voiced frame in the span, nothing to shift"
+
+
 VOICE_PITCH = Gradient(
     parameter="shift (semitones)",
     up_ends=lambda tier, sampling_rate, bit_depth: (-REACH_SEMITONES[tier], REACH_SEMITONES[tier]),
-    profiles={"paper": Profile(paper)},
+    profiles={
+        "paper": Profile(paper),
+        "controlled": controlled(periods, refusal=without_voice),
+    },
 )

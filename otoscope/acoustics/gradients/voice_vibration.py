@@ -3,8 +3,8 @@
 import numpy as np
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient, Profile
-from otoscope.acoustics.trajectories import Trajectory
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
+from otoscope.acoustics.trajectories import RAMP_S, Trajectory
 
 DEEPEST = {"low": 0.6, "mid": 0.75, "high": 0.9}
 FASTEST_HZ = 20.0
@@ -29,8 +29,43 @@ def _swing(clip: Clip, trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:
     return share, 0.5 * (1 + np.sin(phase))
 
 
+def level(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+    """The same tremor divided by its own RMS over a cycle, so that it takes no loudness away.
+
+    φ is 0 in the middle of the span and the tremor an even function of it, so that a clip of the
+    other direction along the mirrored curve trembles exactly backwards.
+    """
+    key = ("tremor", trajectory.curve, trajectory.start < trajectory.end)
+    share, cosine = clip.shared(key, lambda: _tremor(clip, trajectory))
+    depth = share * np.float32(DEEPEST[tier])
+    gain = (1 - depth * (0.5 + 0.5 * cosine)) / np.sqrt((1 - depth / 2) ** 2 + depth**2 / 8)
+    return in_three(clip.samples * gain, clip.span)
+
+
+def most_gain(tier: str) -> float:
+    """Peak of the tremor over its RMS, at the deepest: 1 / √((1 − d/2)² + d²/8)."""
+    depth = DEEPEST[tier]
+    return float(1 / np.sqrt((1 - depth / 2) ** 2 + depth**2 / 8))
+
+
+def _tremor(clip: Clip, trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:
+    """Depth as a share of the deepest, and cos φ; both the same in every tier."""
+    ends = (0.0, 1.0) if trajectory.start < trajectory.end else (1.0, 0.0)
+    (start, end), rate = clip.span, clip.sampling_rate
+    share = Trajectory(*ends, trajectory.curve).gliding(
+        clip.samples.size, start, end, round(RAMP_S * rate)
+    )
+    cycles = np.cumsum(share) - share / 2  # up to the middle of each sample
+    middle = np.interp((start + end) / 2, np.arange(share.size) + 0.5, cycles)
+    phase = 2 * np.pi * FASTEST_HZ / rate * (cycles - middle)
+    return share.astype(np.float32), np.cos(phase).astype(np.float32)
+
+
 VOICE_VIBRATION = Gradient(
     parameter="modulation depth (rate 0 to 20 Hz alongside)",
     up_ends=lambda tier, sampling_rate, bit_depth: (0.0, DEEPEST[tier]),
-    profiles={"paper": Profile(paper, per_sample=True)},
+    profiles={
+        "paper": Profile(paper, per_sample=True),
+        "controlled": controlled(level, most_gain=most_gain),
+    },
 )

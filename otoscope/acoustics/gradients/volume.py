@@ -1,10 +1,10 @@
-"""Volume: a gain in dB, one step every 50 ms, with no fade between steps."""
+"""Volume: a gain in dB, in steps of 50 ms as published, or gliding."""
 
 import numpy as np
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient, Profile
-from otoscope.acoustics.trajectories import Trajectory
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
+from otoscope.acoustics.trajectories import RAMP_S, Trajectory
 
 REACH_DB = {"low": 6.0, "mid": 12.0, "high": 18.0}
 
@@ -20,8 +20,17 @@ def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
     )
 
 
+def gliding(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+    """Sample by sample; head and tail are part of the cue, and take the gain of their end."""
+    gain_db = trajectory.gliding(clip.samples.size, *clip.span, round(RAMP_S * clip.sampling_rate))
+    return in_three(clip.samples * (10 ** (gain_db / 20)).astype(np.float32), clip.span)
+
+
 VOLUME = Gradient(
     parameter="gain (dB)",
     up_ends=lambda tier, sampling_rate, bit_depth: (-REACH_DB[tier], REACH_DB[tier]),
-    profiles={"paper": Profile(paper)},
+    profiles={
+        "paper": Profile(paper),
+        "controlled": controlled(gliding, most_gain=lambda tier: 10 ** (REACH_DB[tier] / 20)),
+    },
 )
