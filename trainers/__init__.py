@@ -1,0 +1,1 @@
+"""What is launched from a clone: `accelerate launch -m trainers.extract …`."""
