@@ -1,0 +1,263 @@
+"""What moves besides the named factor, and how well it tells the label.
+
+A category's question is about one factor. `INTENDED` says which measures that factor implies; each
+other measure that differs between clips labelled `increase` and `decrease` is a confound: whoever
+answers right may have heard that instead.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from otoscope.acoustics.contrasts import CONTRASTS, EDGES
+from otoscope.acoustics.contrasts import Contrasts as Contrasts
+from otoscope.acoustics.contrasts import Reason as Reason
+from otoscope.acoustics.contrasts import contrasts as contrasts
+from otoscope.acoustics.measures import CUES, MEASURES
+from otoscope.acoustics.trajectories import LABELS
+from otoscope.registry import Registry
+from otoscope.statistics.intervals import UNKNOWN, Interval
+from otoscope.statistics.separation import SEED, stratified_auc
+
+HEAD, TAIL = "head", "tail"
+
+INTENDED: Registry[frozenset[str]] = Registry(
+    "category",
+    {
+        "volume": frozenset({"level", "noise_floor", HEAD, TAIL}),
+        "speaking_speed": frozenset({"tempo", "duration"}),
+        "voice_pitch": frozenset({"pitch"}),
+        "background_noise": frozenset({"noise_floor", "snr", "bandwidth"}),
+        "audio_distortion": frozenset({"noise_floor", "bandwidth"}),
+        "audio_roughness": frozenset({"noise_floor", "bandwidth"}),
+        "voice_clarity": frozenset({"bandwidth", "high_band_level"}),
+        "voice_vibration": frozenset({"modulation"}),
+        "echo": frozenset({"modulation", TAIL}),
+    },
+)
+"""The measures that each category's factor implies, besides the cue it is told by (`CUES`)."""
+
+NUMBERS_ONLY = frozenset({"holding", "quantisation_step"})
+"""Measures of the numbers in a file, measured only where they are the cue.
+
+They look at exact equality of 16-bit values, which no loudspeaker and no resampled model input
+passes on, and which any change of gain undoes: elsewhere they would accuse a clip of what nobody
+can hear. Reverberance is the cue of echo alone, but it is sound, and is measured everywhere.
+"""
+
+N_FOLDS = 5
+LEAST_SOURCES = 4
+
+
+def intends(category: str, name: str) -> bool:
+    """Whether a contrast is part of what a category is about.
+
+    Tail minus head is one contrast; it is intended where either of them is.
+
+    Raises:
+        LookupError: No such category or contrast.
+    """
+    if name not in CONTRASTS:
+        MEASURES[name]  # refuses with a suggestion
+    implied = INTENDED[category]
+    if name == EDGES:
+        return bool(implied & {HEAD, TAIL})
+    return name in implied or MEASURES.get(name) is CUES[category]
+
+
+def measured_in(category: str) -> tuple[str, ...]:
+    """The contrasts that are measured in a category, in the order of `CONTRASTS`.
+
+    >>> "holding" in measured_in("audio_distortion"), "holding" in measured_in("echo")
+    (True, False)
+    """
+    return tuple(n for n in CONTRASTS if n not in NUMBERS_ONLY or intends(category, n))
+
+
+class Contrasted(NamedTuple):
+    """One clip whose label is known, and what changes over it.
+
+    Attributes:
+        category, tier, curve: Its condition.
+        direction: `up` or `down`.
+        source_id: The source it was made from: the cluster of every interval.
+        value, reason: As in `Contrasts`; at least those `measured_in` its category.
+    """
+
+    category: str
+    tier: str
+    curve: str
+    direction: str
+    source_id: str
+    value: Mapping[str, float]
+    reason: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class ConfoundRow:
+    """How well one contrast tells the label of one category.
+
+    Attributes:
+        intended: It is part of what the category is about; otherwise it is a confound.
+        auc: Of the contrast for the label `increase`, over pairs of clips of the same tier and
+            curve; 95 % interval from resampled sources. All NaN where no pair could be measured.
+        n, n_sources: Clips that could be measured, and the sources they come from.
+        n_not_measurable: The other clips, by reason.
+    """
+
+    category: str
+    name: str
+    intended: bool
+    auc: Interval
+    n: int
+    n_sources: int
+    n_not_measurable: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class TogetherRow:
+    """How well all confounds of a category together tell its label.
+
+    Attributes:
+        names: The contrasts in the model; where one cannot be measured, that itself is told.
+        auc: Of the scores of clips whose source the model had not seen, as in `ConfoundRow`. Below
+            0.5 is no leak: what the model learnt does not hold for other sources. All NaN with
+            fewer than four sources, or where one fold has one label only.
+        n, n_sources: Clips and their sources.
+    """
+
+    category: str
+    names: tuple[str, ...]
+    auc: Interval
+    n: int
+    n_sources: int
+
+
+@dataclass(frozen=True)
+class Confounds:
+    """What tells the label, category by category, in the order of `INTENDED` and `CONTRASTS`."""
+
+    rows: tuple[ConfoundRow, ...]
+    together: tuple[TogetherRow, ...]
+
+
+def measure_confounds(
+    clips: Iterable[Contrasted],
+    *,
+    tier: str | None = None,
+    n_resamples: int = 2000,
+    seed: int = SEED,
+) -> Confounds:
+    """How well each contrast, and all confounds together, tell the label.
+
+    Clips are compared within tier and curve only. Clips in which nothing changes have no label to
+    tell and should not be among them.
+
+    Args:
+        clips: Of any categories.
+        tier: Only the clips of this tier.
+        n_resamples, seed: Of the intervals, see `stratified_auc`.
+
+    Raises:
+        LookupError: An unknown category.
+        KeyError: A clip without one of the contrasts `measured_in` its category, or an unknown
+            direction.
+    """
+    by_category: dict[str, list[Contrasted]] = {}
+    for clip in clips:
+        if tier in (None, clip.tier):
+            by_category.setdefault(clip.category, []).append(clip)
+    for category in by_category:
+        INTENDED[category]  # an unknown one is refused by name
+    ordered = [(c, _Labelled(by_category[c])) for c in INTENDED if c in by_category]
+    return Confounds(
+        tuple(
+            _row(category, name, labelled, n_resamples, seed)
+            for category, labelled in ordered
+            for name in measured_in(category)
+        ),
+        tuple(_together(category, labelled, n_resamples, seed) for category, labelled in ordered),
+    )
+
+
+class _Labelled:
+    """The clips of a category as columns."""
+
+    def __init__(self, clips: Sequence[Contrasted]) -> None:
+        self.clips = clips
+        self.rises = np.array([LABELS[c.direction] == "increase" for c in clips], bool)
+        self.strata = np.array([f"{c.tier} {c.curve}" for c in clips])
+        self.sources = np.array([c.source_id for c in clips])
+
+    def values(self, name: str) -> np.ndarray:
+        return np.array([c.value[name] for c in self.clips], float)
+
+    def auc(self, scores: np.ndarray, at: np.ndarray, n_resamples: int, seed: int) -> Interval:
+        return stratified_auc(
+            scores[at], self.rises[at], self.strata[at], self.sources[at],
+            n_resamples=n_resamples, seed=seed,
+        )  # fmt: skip
+
+
+def _row(category: str, name: str, labelled: _Labelled, n_resamples: int, seed: int) -> ConfoundRow:
+    values = labelled.values(name)
+    known = np.isfinite(values)
+    missing = Counter(
+        str(c.reason[name]) for c, k in zip(labelled.clips, known, strict=True) if not k
+    )
+    return ConfoundRow(
+        category,
+        name,
+        intends(category, name),
+        labelled.auc(values, known, n_resamples, seed),
+        int(known.sum()),
+        len(np.unique(labelled.sources[known])),
+        dict(sorted(missing.items())),
+    )
+
+
+def _together(category: str, labelled: _Labelled, n_resamples: int, seed: int) -> TogetherRow:
+    names = tuple(n for n in measured_in(category) if not intends(category, n))
+    n_sources = len(np.unique(labelled.sources))
+    scores = _unseen_scores(labelled, names) if n_sources >= LEAST_SOURCES else None
+    auc = UNKNOWN
+    if scores is not None:
+        auc = labelled.auc(scores, np.ones(len(scores), bool), n_resamples, seed)
+    return TogetherRow(category, names, auc, len(labelled.clips), n_sources)
+
+
+def _unseen_scores(labelled: _Labelled, names: Sequence[str]) -> np.ndarray | None:
+    """A logistic model's score of every clip, fitted on other sources; None where it cannot be."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GroupKFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    folds = list(
+        GroupKFold(min(N_FOLDS, len(np.unique(labelled.sources)))).split(
+            labelled.rises, groups=labelled.sources
+        )
+    )
+    if any(len(np.unique(labelled.rises[fitted_on])) < 2 for fitted_on, _ in folds):
+        return None
+    model = make_pipeline(
+        SimpleImputer(strategy="median", keep_empty_features=True),
+        StandardScaler(),
+        LogisticRegression(),
+    )
+    return cross_val_predict(
+        model, _features(labelled, names), labelled.rises, cv=folds, method="decision_function"
+    )
+
+
+def _features(labelled: _Labelled, names: Sequence[str]) -> np.ndarray:
+    """The contrasts, and a column of 0 and 1 for each reason why one could not be measured."""
+    columns = [labelled.values(name) for name in names]
+    for name in names:
+        reasons = np.array([c.reason.get(name, "") for c in labelled.clips], str)
+        columns += [(reasons == r).astype(float) for r in np.unique(reasons) if r]
+    return np.stack(columns, axis=1)

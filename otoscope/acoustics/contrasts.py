@@ -1,0 +1,143 @@
+"""One number a measure: how much it differs between the two halves of a span.
+
+The measures of one clip in which something rises or falls, boiled down to what a listener could
+use to tell the direction without knowing what to listen for. Every measure has a decided answer
+for every clip: a value, or NaN and a reason.
+"""
+
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from otoscope.acoustics.measures import MEASURES, Track, duration_s, edge_levels
+from otoscope.acoustics.measures.base import Samples, decibels, speech_of
+from otoscope.acoustics.spans import Span
+
+EDGES, DURATION = "edges", "duration"
+CONTRASTS = (*MEASURES, EDGES, DURATION)
+"""Names of all contrasts: each measure's, tail minus head, and the span's length."""
+
+MARGIN_S = 0.025
+"""Windows whose middle is nearer than this to the middle of the span belong to neither half.
+
+Most windows are 50 ms long or shorter; these would reach into both halves, and a loud half would
+be heard in a silent one.
+"""
+
+
+class Reason(StrEnum):
+    """Why a contrast cannot be measured."""
+
+    TOO_SHORT = "span too short"
+    SILENT = "silent span"
+    UNVOICED = "no voiced frame"
+    NOWHERE = "measurable in no window"
+    FIRST_HALF = "not measurable in the first half"
+    SECOND_HALF = "not measurable in the second half"
+    NO_HEAD = "no head"
+    NO_TAIL = "no tail"
+    SILENT_HEAD = "silent head"
+    SILENT_TAIL = "silent tail"
+
+
+class Contrasts(NamedTuple):
+    """What changes over a clip.
+
+    Attributes:
+        value: By name, in the measure's unit (dB for `edges`, s for `duration`); NaN where it
+            cannot be measured.
+        reason: Why not, for exactly those that are NaN.
+    """
+
+    value: dict[str, float]
+    reason: dict[str, Reason]
+
+
+def mean_of_known(values: Float[np.ndarray, " n_windows"]) -> float:
+    """The mean of the finite values; NaN of none.
+
+    >>> mean_of_known(np.array([1.0, np.nan, 2.0]))
+    1.5
+    """
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def level_of_all(values: Float[np.ndarray, " n_windows"]) -> float:
+    """The level of the mean power of windows given in dB; a silent one (NaN) has no power.
+
+    >>> round(level_of_all(np.array([0.0, np.nan])), 2)
+    -3.01
+    """
+    power = np.where(np.isfinite(values), 10 ** (values / 10), 0.0)
+    return float(decibels(power.mean(keepdims=True))[0])
+
+
+OVER_A_HALF: dict[str, Callable[[np.ndarray], float]] = {
+    "level": level_of_all,
+    "noise_floor": level_of_all,
+}
+"""How a measure's windows become the value of a half, where it is not `mean_of_known`.
+
+Levels are averaged as powers: the level of a half is that of its energy.
+"""
+
+
+def contrasts(
+    samples: Samples, sampling_rate: int, span: Span, names: Iterable[str] = CONTRASTS
+) -> Contrasts:
+    """Second half minus first half of each measure; tail minus head; length of the span.
+
+    Args:
+        samples: Waveform in [-1, 1) or int16, `(n_samples,)` or `(n_channels, n_samples)`.
+        sampling_rate: In Hz, 8 to 96 kHz.
+        span: Start and end of speech, in samples of this clip.
+        names: Which of `CONTRASTS`.
+
+    Raises:
+        LookupError: No such measure.
+        ValueError: A span outside the clip or empty, samples that are not finite.
+    """
+    silent = not speech_of(samples, sampling_rate, span).any()
+    value, reason = {}, {}
+    for name in names:
+        if name == DURATION:
+            result: float | Reason = duration_s(sampling_rate, span)
+        elif name == EDGES:
+            result = _edges(samples, sampling_rate, span)
+        elif silent:
+            result = Reason.SILENT
+        else:
+            track = MEASURES[name](samples, sampling_rate, span)
+            result = _halves(name, track, MARGIN_S / duration_s(sampling_rate, span))
+        if isinstance(result, Reason):
+            value[name], reason[name] = float("nan"), result
+        else:
+            value[name] = result
+    return Contrasts(value, reason)
+
+
+def _halves(name: str, track: Track, margin: float) -> float | Reason:
+    """Second minus first half of a track of a span that is not silent; `margin` in spans."""
+    first, second = track.place < 0.5 - margin, track.place > 0.5 + margin
+    if not first.any() or not second.any():
+        return Reason.TOO_SHORT
+    if not np.isfinite(track.value).any():
+        return Reason.UNVOICED if name == "pitch" else Reason.NOWHERE
+    summed = OVER_A_HALF.get(name, mean_of_known)
+    before, after = summed(track.value[first]), summed(track.value[second])
+    if np.isnan(before):
+        return Reason.FIRST_HALF
+    return Reason.SECOND_HALF if np.isnan(after) else after - before
+
+
+def _edges(samples: Samples, sampling_rate: int, span: Span) -> float | Reason:
+    head_db, tail_db = edge_levels(samples, sampling_rate, span)
+    if np.isnan(head_db):
+        return Reason.SILENT_HEAD if span[0] > 0 else Reason.NO_HEAD
+    if np.isnan(tail_db):
+        return Reason.SILENT_TAIL if span[1] < samples.shape[-1] else Reason.NO_TAIL
+    return tail_db - head_db
