@@ -47,6 +47,17 @@ class Recording(NamedTuple):
         return self.pcm.shape[1] / self.sampling_rate
 
 
+class Decoded(NamedTuple):
+    """Samples as a file has them, `(n_channels, n_samples)`, not yet brought to 16 bits.
+
+    int16 where that is exact, else float64, in which a lossy codec may go beyond ±1.
+    """
+
+    samples: np.ndarray
+    sampling_rate: int
+    subtype: str
+
+
 class Encoded(NamedTuple):
     """Samples as 16-bit PCM, and the share of them (0 to 1) that had to be clipped."""
 
@@ -78,7 +89,20 @@ def read(source: Path | bytes, *, name: str | None = None) -> Recording:
         AudioError: Not readable, shorter than its header says, empty, not finite, or beyond
             full scale (which 16 bits could only hold clipped).
     """
-    name = name or (str(source) if isinstance(source, Path) else "audio bytes")
+    name = name or _name_of(source)
+    samples, rate, subtype = decode(source, name=name)
+    pcm = samples if samples.dtype == np.int16 else round_to_pcm(samples, name=name)
+    bit_depth = 8 if subtype in EIGHT_BIT else 16
+    return Recording(np.ascontiguousarray(pcm), rate, bit_depth, subtype)
+
+
+def decode(source: Path | bytes, *, name: str | None = None) -> Decoded:
+    """A whole audio file before rounding; see `read`.
+
+    Raises:
+        AudioError: Not readable, shorter than its header says, or empty.
+    """
+    name = name or _name_of(source)
     try:
         data = source.read_bytes() if isinstance(source, Path) else source
     except OSError as error:
@@ -102,9 +126,11 @@ def read(source: Path | bytes, *, name: str | None = None) -> Recording:
         raise AudioError(f"{name}: holds no samples")
     if samples.shape[0] > MAX_CHANNELS:
         raise AudioError(f"{name}: {samples.shape[0]} channels; at most {MAX_CHANNELS} are handled")
-    pcm = samples if exact else round_to_pcm(samples, name=name)
-    bit_depth = 8 if subtype in EIGHT_BIT else 16
-    return Recording(np.ascontiguousarray(pcm), rate, bit_depth, subtype)
+    return Decoded(samples, rate, subtype)
+
+
+def _name_of(source: Path | bytes) -> str:
+    return str(source) if isinstance(source, Path) else "audio bytes"
 
 
 def round_to_pcm(
