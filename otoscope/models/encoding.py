@@ -95,6 +95,20 @@ class Encoder:
             for name in present
         )
 
+    def ending(self, asked: Asked, word: str) -> list[int]:
+        """Token ids of an answer as it is taught: a word, and what the chat template ends with.
+
+        Where no template writes an answer behind the prompt, the word and the token that ends.
+        """
+        tokenizer = self.processor.tokenizer
+        told = f"{word}{tokenizer.eos_token}"
+        if self.family.chat != "mistral":
+            conversation = self._conversation(asked, [np.zeros(1)] * len(asked.sounds))
+            before, after = self._rendered(conversation), self._rendered(conversation, word)
+            if after.startswith(before) and after.removeprefix(before).startswith(word):
+                told = after.removeprefix(before)
+        return list(tokenizer.encode(told, add_special_tokens=False))
+
     def keeps_order(self) -> bool:
         """Whether the chat template leaves words and sound in the order in which they are asked.
 
@@ -162,18 +176,22 @@ class Encoder:
             texts.append(known[words])
         return texts
 
-    def _rendered(self, conversation: list[dict[str, Any]]) -> str:
+    def _rendered(self, conversation: list[dict[str, Any]], answer: str | None = None) -> str:
+        """All that the model reads: up to where it answers, or with an answer behind."""
         if self.family.chat == "words":
             placeholder = self.processor.audio_token
             words = [part.get("text", placeholder) for part in conversation[0]["content"]]
+            told = [] if answer is None else [{"role": "assistant", "content": answer}]
             return self.processor.tokenizer.apply_chat_template(
-                [{"role": "user", "content": "".join(words)}],
+                [{"role": "user", "content": "".join(words)}, *told],
                 chat_template=chat_template_of(self.processor),
-                add_generation_prompt=True,
+                add_generation_prompt=answer is None,
                 tokenize=False,
             )
+        content = [{"type": "text", "text": answer}]
+        told = [] if answer is None else [{"role": "assistant", "content": content}]
         return self.processor.apply_chat_template(
-            conversation, add_generation_prompt=True, tokenize=False
+            [*conversation, *told], add_generation_prompt=answer is None, tokenize=False
         )
 
     def _with_template(self, texts: list[str], clips: list[np.ndarray]) -> Any:

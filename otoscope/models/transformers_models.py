@@ -12,10 +12,10 @@ from typing import Any
 
 from otoscope.models.base import Answer, Asked, ModelError, Status
 from otoscope.models.decoding import Settings, generation_of, label_scores, speak
-from otoscope.models.encoding import Encoder
+from otoscope.models.encoding import Encoded, Encoder
 from otoscope.models.loading import Loaded, load
 from otoscope.models.presets import PRESETS
-from otoscope.models.room import Room, free, ran_out
+from otoscope.models.room import Room, in_room
 from otoscope.models.sound import RESAMPLER, OnLong
 
 UNTELLING = {
@@ -98,6 +98,16 @@ class TransformersModel:
         """The features that the processor makes of the sound, as bytes."""
         return self.encoder.heard(asked)
 
+    def given(self, batch: Sequence[Asked]) -> Encoded:
+        """What the network is given for questions that all have clips, or all have none.
+
+        Raises:
+            ModelError: See `Encoder.encode`.
+        """
+        model = self.loaded.model
+        inputs, truncated = self.encoder.encode(batch)
+        return Encoded(inputs.to(device=model.device, dtype=model.dtype), truncated)
+
     def answer(self, questions: Sequence[Asked]) -> list[Answer]:
         """One answer a question, in order.
 
@@ -115,39 +125,22 @@ class TransformersModel:
         """Answers in batches that fit; drawn answers come one by one, so none moves another."""
         answers: list[Answer] = []
         alone = self._generation.do_sample or not self.loaded.family.batched
-        while len(answers) < len(questions):
-            size = 1 if alone else self.room.batch_size
-            batch = questions[len(answers) : len(answers) + size]
-            answered = self._if_it_fits(batch)
-            if answered is not None:
-                answers += answered
-            elif len(batch) > 1:
-                self.room.halve(len(batch))
-            else:
+        for batch, answered in in_room(self.room, questions, self._answered, alone=alone):
+            if answered is None:
                 seconds = sum(sound.duration_s for sound in batch[0].sounds)
                 detail = f"out of memory with this question alone ({seconds:.1f} s of sound)"
-                answers.append(Answer(None, Status.ERROR, detail=detail))
+                answered = [Answer(None, Status.ERROR, detail=detail)]
+            answers += answered
         return answers
-
-    def _if_it_fits(self, batch: Sequence[Asked]) -> list[Answer] | None:
-        """None when memory ran out; by then, what was allocated is free again."""
-        try:
-            return self._answered(batch)
-        except (RuntimeError, MemoryError) as error:
-            if not ran_out(error):
-                raise
-        free()
-        return None
 
     def _answered(self, batch: Sequence[Asked]) -> list[Answer]:
         started = time.perf_counter()
-        inputs, truncated = self.encoder.encode(batch)
+        inputs, truncated = self.given(batch)
         n_in = inputs["attention_mask"].sum(dim=1).tolist()
         longest = self._longest_question()
         if max(n_in) > longest:
             return self._around(batch, n_in, longest)
         model, tokenizer = self.loaded.model, self.loaded.processor.tokenizer
-        inputs = inputs.to(device=model.device, dtype=model.dtype)
         preset = self.settings.preset
         spoken = speak(model, tokenizer, inputs, self._generation, preset.seed)
         scores: list[dict[str, float] | None] = [None] * len(batch)

@@ -92,6 +92,18 @@ def question(
     )
 
 
+def answer_word(asked: Question) -> str | None:
+    """The word that a question offers for its right answer; None where none is right.
+
+    >>> row = {"id": "a", "category": "voice_pitch", "attribute": "voice pitch", "label": 1}
+    >>> answer_word(question(row, "main")), answer_word(question(row, "change"))
+    ('increase', 'yes')
+    """
+    prompt = PROMPTS.get(asked.prompt_name.partition("@")[0])
+    words = prompt.answer_words if prompt else {}
+    return next((word for word, label in words.items() if label == asked.label), asked.label)
+
+
 def _parts(
     prompt: Prompt, row: Row, asked: str, elsewhere: bool, pool: Pool | None
 ) -> tuple[Part, ...]:

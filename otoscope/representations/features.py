@@ -286,7 +286,7 @@ def block_table(
     for site, states in sites.items():
         if not np.isfinite(states).all():
             raise FeaturesError(f"site {site!r} holds numbers that {states.dtype} cannot hold")
-        flat = pa.array(np.ascontiguousarray(states).reshape(-1))
+        flat: pa.Array = pa.array(np.ascontiguousarray(states).reshape(-1))
         columns[site] = pa.FixedSizeListArray.from_arrays(flat, states.shape[1])
     if answers is not None:
         wide = [np.asarray(states, np.float32).reshape(-1) for states, _ in answers]

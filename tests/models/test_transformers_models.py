@@ -149,6 +149,22 @@ class TestOrder:
             model.answer([ask(f"He said {placeholder}.", clip())])
 
 
+class TestEnding:
+    """An answer as it is taught: the word, and what ends the turn in the chat template."""
+
+    def test_the_word_and_what_the_template_ends_with(self, model):
+        ids = model.encoder.ending(ask("Louder?", clip()), "increase")
+        assert model.loaded.processor.tokenizer.decode(ids) == "increase<|im_end|>\n"
+        assert len(ids) == len("increase") + 2, "one token a byte, and one that ends"
+
+    def test_a_template_that_writes_no_answers_leaves_the_token_that_ends(self, tmp_path):
+        made, processor = tiny.audioflamingo3()
+        processor.chat_template = "{% for p in messages[0]['content'] %}<sound>{% endfor %}:"
+        model = open_transformers(tiny.save((made, processor), tmp_path))
+        ids = model.encoder.ending(ask(clip()), "decrease")
+        assert model.loaded.processor.tokenizer.decode(ids) == "decrease<|im_end|>"
+
+
 class TestHearing:
     def test_the_input_changes_with_the_sound(self, model):
         asked = ask("Louder?", clip(1))

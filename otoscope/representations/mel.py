@@ -1,0 +1,36 @@
+"""A clip's mel spectrogram, pooled: what is in the sound before any model has heard it.
+
+Source: VocalGrad, 5.1; the settings and the reference of the decibels are in the authors' code.
+"""
+
+import numpy as np
+from jaxtyping import Float
+
+from otoscope.models.base import ModelError, Sound
+from otoscope.representations.pooling import N_SEGMENTS, pooled
+
+SAMPLING_RATE = 16_000
+N_MELS = 128
+WIDTH = N_SEGMENTS * N_MELS
+SETTINGS = {"n_fft": 1024, "hop_length": 256, "win_length": 1024, "fmin": 0.0, "fmax": 8000.0}
+
+
+def mel_features(sound: Sound) -> Float[np.ndarray, " width"]:
+    """16 segments of 128 bands, in dB re the clip's loudest point, no lower than -80.
+
+    Raises:
+        ModelError: The clip has no samples.
+    """
+    import librosa
+
+    if not len(sound.samples):
+        raise ModelError(f"clip {sound.id!r} has no samples; there is nothing to hear")
+    samples = librosa.resample(
+        np.asarray(sound.samples, np.float32),
+        orig_sr=sound.sampling_rate,
+        target_sr=SAMPLING_RATE,
+    )
+    power = librosa.feature.melspectrogram(
+        y=samples, sr=SAMPLING_RATE, n_mels=N_MELS, power=2.0, **SETTINGS
+    )
+    return pooled(librosa.power_to_db(power, ref=np.max).T)
