@@ -1,0 +1,235 @@
+"""A listener that has learned how a category's cue moves, and knows nothing else of the sound.
+
+The *fitted observer* hears one clip. It cuts the track of the category's cue into sixteen equal
+parts of the span, takes each relative to the clip's own mean, so that the level of a voice says
+nothing, and answers from their weighted sum. The weights are a logistic regression's, learned from
+clips of other speakers. Unlike the slope observer it knows where in a sentence a cue wanders by
+itself; it is what the cue allows a listener who has heard the category before.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Shaped
+
+from otoscope.acoustics.measures import CUES, Track
+from otoscope.acoustics.measures.base import Samples
+from otoscope.acoustics.spans import Span
+
+N_SEGMENTS = 16
+LEAST_SEGMENTS = 2  # as a slope needs two windows
+PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # inverse strengths, of standardised segments
+N_FOLDS = 5
+MOST_STEPS = 10_000
+
+
+def segments(track: Track) -> Float[np.ndarray, " 16"]:
+    """The mean of a track in each sixteenth of the span, less its mean over all windows.
+
+    NaN where no window of a sixteenth was measured.
+
+    >>> segments(Track(np.array([0.25, 0.26, 0.75]), np.array([1.0, 3.0, 5.0])))[[4, 12, 15]]
+    array([-1.,  2., nan])
+    """
+    measured = np.isfinite(track.value)
+    value = track.value[measured]
+    at = np.minimum((track.place[measured] * N_SEGMENTS).astype(int), N_SEGMENTS - 1)
+    n_windows = np.bincount(at, minlength=N_SEGMENTS)
+    total = np.bincount(at, weights=value - value.mean() if value.size else None)
+    means = np.full(N_SEGMENTS, np.nan)
+    there = np.flatnonzero(n_windows)
+    means[there] = total[there] / n_windows[there]
+    return means
+
+
+def measurable(rows: Float[np.ndarray, "n 16"]) -> Bool[np.ndarray, " n"]:
+    """Whether enough segments of each clip were measured for an answer."""
+    enough: Bool[np.ndarray, " n"] = np.isfinite(rows).sum(axis=1) >= LEAST_SEGMENTS
+    return enough
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What was learned about one category.
+
+    Attributes:
+        typical: Mean of each segment in training; stands in for one that was not measured.
+        weight: Log-odds of `increase` for each unit of the cue, by segment.
+        constant: Log-odds of `increase` where every segment is at the clip's mean.
+        penalty: The inverse regularisation strength that was chosen.
+    """
+
+    typical: tuple[float, ...]
+    weight: tuple[float, ...]
+    constant: float
+    penalty: float
+
+    def log_odds(self, rows: Float[np.ndarray, "n 16"]) -> Float[np.ndarray, " n"]:
+        """Log-odds of `increase` for the segments of each clip; NaN where too few were measured."""
+        filled = np.where(np.isfinite(rows), rows, self.typical)
+        odds = np.sum(filled * self.weight, axis=1) + self.constant
+        return np.where(measurable(rows), odds, np.nan)
+
+
+def fit(
+    rows: Float[np.ndarray, "n 16"],
+    rising: Bool[np.ndarray, " n"],
+    groups: Shaped[np.ndarray, " n"],
+) -> Weights:
+    """Weights of a logistic regression on the segments of clips.
+
+    Its penalty is the one with the least log loss on groups left out, five folds of whole groups
+    (fewer where there are fewer groups). Nothing is drawn: equal rows give equal weights.
+
+    Args:
+        rows: Of each clip its `segments`; those with too few are passed over.
+        rising: Whether each clip's label is `increase`.
+        groups: The speaker, or source, of each clip.
+
+    Raises:
+        ValueError: Fewer than two groups, or both labels are not in each part to learn from.
+    """
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import log_loss, make_scorer
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    known = measurable(rows)
+    rows, rising, groups = rows[known], rising[known], groups[known]
+    loss = make_scorer(
+        log_loss, greater_is_better=False, response_method="predict_proba", labels=[False, True]
+    )
+    search = GridSearchCV(
+        make_pipeline(
+            SimpleImputer(keep_empty_features=True),
+            StandardScaler(),
+            LogisticRegression(max_iter=MOST_STEPS),
+        ),
+        {"logisticregression__C": PENALTIES},
+        scoring=loss,
+        cv=_folds(rising, groups),
+        error_score="raise",
+    ).fit(rows, rising)
+    imputer, scaler, regression = (step for _, step in search.best_estimator_.steps)
+    weight = regression.coef_[0] / scaler.scale_
+    return Weights(
+        tuple(imputer.statistics_.tolist()),
+        tuple(weight.tolist()),
+        float(regression.intercept_[0] - scaler.mean_ @ weight),
+        float(search.best_params_["logisticregression__C"]),
+    )
+
+
+def _folds(
+    rising: Bool[np.ndarray, " n"], groups: Shaped[np.ndarray, " n"], n_folds: int = N_FOLDS
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Positions to learn from and to judge by; no group is in both."""
+    from sklearn.model_selection import GroupKFold
+
+    n_groups = len(np.unique(groups))
+    if n_groups < 2:
+        raise ValueError(
+            f"{len(rising)} measurable clips of {n_groups} speaker(s) or source(s): at least 2 "
+            "are needed, so that some can be left out"
+        )
+    folds = list(GroupKFold(min(n_folds, n_groups)).split(rising, groups=groups))
+    for learned, _ in folds:
+        if len(np.unique(rising[learned])) < 2:
+            raise ValueError(
+                "clips of both labels are needed, from more than one speaker or source each"
+            )
+    return folds
+
+
+def cross_fitted(
+    rows: Float[np.ndarray, "n 16"],
+    rising: Bool[np.ndarray, " n"],
+    groups: Shaped[np.ndarray, " n"],
+    *,
+    n_folds: int = N_FOLDS,
+) -> Float[np.ndarray, " n"]:
+    """Log-odds of `increase` for each clip, by weights learned from other groups; NaN: no answer.
+
+    Args:
+        rows, rising, groups: As in `fit`.
+        n_folds: Into how many folds of whole groups the clips are cut.
+
+    Raises:
+        ValueError: As in `fit`, for any part that is learned from: three groups are needed.
+    """
+    known = np.flatnonzero(measurable(rows))
+    odds = np.full(len(rows), np.nan)
+    for learned, judged in _folds(rising[known], groups[known], n_folds):
+        learned, judged = known[learned], known[judged]
+        odds[judged] = fit(rows[learned], rising[learned], groups[learned]).log_odds(rows[judged])
+    return odds
+
+
+@dataclass(frozen=True)
+class FittedObserver:
+    """Answers from the segments of a category's cue, weighted as learned."""
+
+    weights: Mapping[str, Weights]
+
+    def answer(self, samples: Samples, sampling_rate: int, span: Span, category: str) -> str | None:
+        """`increase` or `decrease`; None when too little of the cue can be measured.
+
+        Args:
+            samples, sampling_rate, span: As for every measure.
+            category: One that was learned.
+
+        Raises:
+            KeyError: A category this observer has not learned.
+            ValueError: As for every measure.
+        """
+        weights = self.weights[category]
+        row = segments(CUES[category](samples, sampling_rate, span))
+        (odds,) = weights.log_odds(row[np.newaxis])
+        if np.isnan(odds):
+            return None
+        return "increase" if odds > 0 else "decrease"
+
+    def numbers(self) -> dict[str, dict[str, Any]]:
+        """All that was learned, ready for JSON; `from_numbers` takes it back bit for bit."""
+        return {
+            category: {
+                "typical": list(learned.typical),
+                "weight": list(learned.weight),
+                "constant": learned.constant,
+                "penalty": learned.penalty,
+            }
+            for category, learned in self.weights.items()
+        }
+
+
+def from_numbers(categories: Mapping[str, Mapping[str, Any]]) -> FittedObserver:
+    """An observer from what `numbers` gave.
+
+    Raises:
+        LookupError: No such category.
+        ValueError: Numbers are missing, too few or too many, or none.
+    """
+    weights = {}
+    for category, given in categories.items():
+        CUES[category]
+        try:
+            weights[category] = Weights(
+                _finite(given["typical"], N_SEGMENTS),
+                _finite(given["weight"], N_SEGMENTS),
+                *_finite([given["constant"], given["penalty"]], 2),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            what = f"no {error}" if isinstance(error, KeyError) else error
+            raise ValueError(f"{category}: {what}") from None
+    return FittedObserver(weights)
+
+
+def _finite(values: Sequence[Any], n: int) -> tuple[float, ...]:
+    numbers = tuple(float(value) for value in values)
+    if len(numbers) != n or not np.isfinite(numbers).all():
+        raise ValueError(f"expected {n} finite numbers, got {list(values)}")
+    return numbers
