@@ -189,7 +189,8 @@ class Plan:
         """SHA-256 of all that decides the bytes; where files lie on disk is not part of it."""
         described = asdict(self)
         for surveyed in (*described["sources"], *described["beeps"]):
-            del surveyed["source"]["path"], surveyed["source"]["span_s"]
+            for key in ("path", "span_s", "doubt"):
+                del surveyed["source"][key]
         return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 

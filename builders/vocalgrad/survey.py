@@ -32,7 +32,7 @@ class Survey(NamedTuple):
     Attributes:
         sources: Those that can be used, in order.
         refused: Those that cannot, and why.
-        doubtful: Those used with a span that the detector alone should not be trusted with.
+        doubtful: Those used with a span that should be looked at, detected or listed.
         dropped: Those that a person left out by a correction.
     """
 
@@ -91,21 +91,22 @@ def survey(
 
 def _look_at(
     source: Source, policies: Policies, correction: Correction | None
-) -> tuple[Surveyed, list[Problem]]:
+) -> tuple[Surveyed, list[str]]:
     recording = codec.read(source.path)
     rate, (n_channels, n_samples) = recording.sampling_rate, recording.pcm.shape
     if rate > MAX_SAMPLING_RATE:
         raise SourceError(
             f"{source.path}: {rate} Hz; FLAC holds at most {MAX_SAMPLING_RATE} Hz, resample it"
         )
-    problems: list[Problem] = []
+    problems: list[str] = []
     if correction is not None and correction.span_s is not None:
         span, origin = _samples_of(correction.span_s, recording, source), "corrected"
     elif source.span_s is not None:
         span, origin = _samples_of(source.span_s, recording, source), "given"
+        problems = [source.doubt] if source.doubt else []
     else:
         decision = decide(codec.to_float(recording.pcm), rate, dict(policies))
-        problems, origin = decision.problems, decision.origin
+        problems, origin = [*decision.problems], decision.origin
         if decision.span is None:
             raise SourceError(f"{source.path}: no usable span of speech ({', '.join(problems)})")
         span = (decision.span.start, decision.span.end)

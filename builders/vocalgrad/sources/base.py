@@ -24,6 +24,8 @@ class Source:
         sentence_id: Empty where unknown.
         transcript: White space collapsed; empty where unknown.
         span_s: Start and end of speech in seconds where a list gives them, else None.
+        doubt: Why the list's span should be looked at, as far as it is used; empty if nothing
+            speaks against it.
     """
 
     item_id: str
@@ -35,6 +37,7 @@ class Source:
     sentence_id: str = ""
     transcript: str = ""
     span_s: tuple[float, float] | None = None
+    doubt: str = ""
 
 
 class Skipped(NamedTuple):

@@ -101,12 +101,12 @@ def _read(
     skipped = []
     ids = defaultdict(list)
     for number, row in enumerate(rows):
-        data, hint = _audio(row[audio_column])
+        data, hint = audio_of(row[audio_column])
         if not data:
             skipped.append(Skipped(f"row {number}", f"no audio bytes in {audio_column!r}"))
             continue
-        cells = {field: _cell(row[column]) for field, column in columns.items() if column}
-        sources.append(_source(number, cells, _keep(work_folder, data, hint)))
+        cells = {field: cell_text(row[column]) for field, column in columns.items() if column}
+        sources.append(_source(number, cells, keep_audio(work_folder, data, hint)))
         ids[sources[-1].item_id].append(f"row {number}")
     refuse_duplicates(ids, what="item_id")
     return sources, skipped
@@ -121,11 +121,8 @@ def _stream(
 ) -> tuple[Any, list[str]]:
     """The streamed rows with their audio left encoded, and the names of their columns."""
     path = Path(path_or_repo)
-    if not path.exists() and revision is None:
-        raise SourceError(
-            f"{path_or_repo} is not here, so it must be a Hub repository; pin it with a revision "
-            "(a commit hash) or the sources may change under your feet"
-        )
+    if not path.exists():
+        refuse_unpinned(path_or_repo, revision)
     import datasets
 
     try:
@@ -153,7 +150,20 @@ def _stream(
     return rows.cast_column(audio_column, datasets.Audio(decode=False)), columns
 
 
-def _audio(value: Any) -> tuple[bytes, str]:
+def refuse_unpinned(repository: str | Path, revision: str | None) -> None:
+    """Complains about a Hub repository whose content may change between two calls.
+
+    Raises:
+        SourceError: No revision.
+    """
+    if not revision:
+        raise SourceError(
+            f"{repository} is not here, so it must be a Hub repository; pin it with a revision "
+            "(a commit hash) or the sources may change under your feet"
+        )
+
+
+def audio_of(value: Any) -> tuple[bytes, str]:
     """Encoded bytes and the path that came with them; empty where there are none."""
     if isinstance(value, bytes):
         return value, ""
@@ -162,11 +172,12 @@ def _audio(value: Any) -> tuple[bytes, str]:
     return b"", ""
 
 
-def _cell(value: object) -> str:
+def cell_text(value: object) -> str:
+    """A cell as text, white space collapsed; empty for none."""
     return "" if value is None else " ".join(str(value).split())
 
 
-def _keep(folder: Path, data: bytes, hint: str) -> Path:
+def keep_audio(folder: Path, data: bytes, hint: str) -> Path:
     """Writes the bytes under a name made of their hash, with an extension that fits."""
     suffix = PurePosixPath(hint).suffix.lower()
     if suffix not in EXTENSIONS:

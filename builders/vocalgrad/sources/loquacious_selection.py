@@ -1,0 +1,57 @@
+"""The published choice of LoquaciousSet clips: 50 by women, 50 by men.
+
+The options of the authors' own draw are lost, so this gives another hundred than their list.
+
+Source: VocalGrad, appendix on other sources (`docs/papers.md`) and the authors' published rules.
+"""
+
+import random
+from collections.abc import Sequence
+
+from builders.vocalgrad.sources.base import SourceError
+
+SEED = 43
+N_TEST = 100
+SEXES = {
+    "female": {"f", "female", "feminine", "female_feminine"},
+    "male": {"m", "male", "masculine", "male_masculine"},
+}
+
+
+def sex_of(label: str) -> str:
+    """`female`, `male`, or empty for any other label.
+
+    >>> sex_of("F"), sex_of("male_masculine"), sex_of("unknown")
+    ('female', 'male', '')
+    """
+    return next((sex for sex, names in SEXES.items() if label.strip().lower() in names), "")
+
+
+def draw_rows(labels: Sequence[str], rng: random.Random, *, n_rows: int = N_TEST) -> list[int]:
+    """Rows in published order, evenly spread over the two sexes.
+
+    Args:
+        labels: What the column `sex` holds, for every row in order.
+        rng: Used for who gets an odd row, for each sex in turn, and for the order of the union.
+        n_rows: How many.
+
+    Raises:
+        SourceError: Too few rows of one sex.
+    """
+    sexes = sorted(SEXES)
+    lucky = list(sexes)
+    rng.shuffle(lucky)
+    each, over = divmod(n_rows, len(sexes))
+    chosen: list[int] = []
+    for sex in sexes:
+        rows = [row for row, label in enumerate(labels) if sex_of(label) == sex]
+        target = each + (sex in lucky[:over])
+        if len(rows) < target:
+            raise SourceError(
+                f"the published selection needs {target} rows of {sex} speakers, found "
+                f"{len(rows)} among {len(labels)}"
+            )
+        rng.shuffle(rows)
+        chosen += rows[:target]
+    rng.shuffle(chosen)
+    return chosen
