@@ -1,9 +1,10 @@
-"""From `KIND[:WHERE]` and options to a corpus.
+"""From `KIND[:WHERE][@REVISION]` and options to a corpus.
 
 To add a corpus: write a function `open_… -> Corpus` in a file of its own beside this one, say
 below which options it takes, and name it in `SOURCES`.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,6 +15,8 @@ from builders.vocalgrad.sources.base import Corpus, Source, SourceError
 from builders.vocalgrad.sources.beeps import open_beeps
 from builders.vocalgrad.sources.folder import open_folder
 from builders.vocalgrad.sources.hub import open_dataset
+from builders.vocalgrad.sources.loquacious import REPOSITORY, open_loquacious
+from builders.vocalgrad.sources.spontaneous import open_spontaneous
 from builders.vocalgrad.sources.vctk import open_vctk
 from otoscope.folders import cache_folder
 from otoscope.progress import Progress
@@ -48,12 +51,12 @@ class Choice:
     @property
     def kind(self) -> str:
         """A key of `SOURCES`."""
-        return self.source.partition(":")[0]
+        return re.split("[:@]", self.source, maxsplit=1)[0]
 
     @property
     def where(self) -> str:
-        """What comes after the kind."""
-        return self.source.partition(":")[2]
+        """What comes after the kind, a revision included."""
+        return self.source.removeprefix(self.kind).removeprefix(":")
 
 
 Opener = Callable[[Choice, tuple[str, ...], Progress], Corpus]
@@ -116,7 +119,7 @@ def _open_vctk(choice: Choice, splits: tuple[str, ...], progress: Progress) -> C
             splits=splits,
             selection=choice.selection,
             microphone=choice.microphone,
-            on_error="skip" if choice.on_error == "skip" else "raise",
+            on_error=_on_missing(choice),
             progress=lambda done, total: step(done, total=True),
         )
 
@@ -151,6 +154,42 @@ def _open_dataset(choice: Choice, splits: tuple[str, ...], progress: Progress) -
     )
 
 
+def _open_loquacious(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
+    where, revision = loquacious_place(choice)
+    with progress.bar("Reading rows", 0) as step:
+        return open_loquacious(
+            where,
+            revision=revision,
+            work_folder=cache_folder() / "streamed",
+            splits=splits,
+            selection=choice.selection,
+            on_error=_on_missing(choice),
+            progress=lambda done, total: step(done, total=True),
+        )
+
+
+def loquacious_place(choice: Choice) -> tuple[str, str | None]:
+    """The repository or folder of `loquacious[:WHERE][@REVISION]`, and the revision if given."""
+    where, _, revision = choice.where.partition("@")
+    return str(Path(where).expanduser()) if where else REPOSITORY, revision or None
+
+
+def _open_spontaneous(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
+    with progress.bar("Decoding", 0) as step:
+        return open_spontaneous(
+            _existing(choice),
+            work_folder=cache_folder() / "resampled",
+            splits=splits,
+            selection=choice.selection,
+            on_error=_on_missing(choice),
+            progress=lambda done, total: step(done, total=True),
+        )
+
+
+def _on_missing(choice: Choice) -> str:
+    return "skip" if choice.on_error == "skip" else "raise"
+
+
 def _open_beeps(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
     return open_beeps(cache_folder() / "beeps")
 
@@ -169,6 +208,8 @@ SOURCES: Registry[Opener] = Registry(
         "vctk": _open_vctk,
         "folder": _open_folder,
         "dataset": _open_dataset,
+        "loquacious": _open_loquacious,
+        "cv-spontaneous": _open_spontaneous,
         "beep": _open_beeps,
     },
 )

@@ -1,0 +1,55 @@
+"""Encoded sound brought to one form: 16 kHz, mono, 16-bit FLAC.
+
+A lossy codec may decode to more than full scale, and a resampler may overshoot. Such a clip is
+turned down as a whole until its peak fits; nothing is clipped.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import soxr
+
+from otoscope.acoustics import codec
+from otoscope.whole import write_whole
+
+SAMPLING_RATE = 16_000
+QUALITY = "HQ"
+MOST = (codec.FULL_SCALE - 1) / codec.FULL_SCALE
+
+
+class Resampled(NamedTuple):
+    """The file that was written, and by how many dB the clip was turned down; 0 for most."""
+
+    path: Path
+    turned_down_db: float
+
+
+def resample(source: Path, folder: Path) -> Resampled:
+    """Writes a file's sound as 16 kHz mono FLAC, named after its content.
+
+    Channels are averaged.
+
+    Args:
+        source: Any sound file.
+        folder: Where the FLAC goes.
+
+    Raises:
+        AudioError: Not readable, cut short, empty, not finite, or nothing left after resampling.
+    """
+    samples, sampling_rate, _ = codec.decode(source)
+    scale = codec.FULL_SCALE if samples.dtype == np.int16 else 1
+    mono = (samples.astype(np.float64) / scale).mean(axis=0)
+    resampled = soxr.resample(mono, sampling_rate, SAMPLING_RATE, quality=QUALITY)
+    if resampled.size == 0:
+        raise codec.AudioError(f"{source}: too short to be resampled to {SAMPLING_RATE} Hz")
+    peak = float(np.max(np.abs(resampled)))
+    turned_down_db = 0.0
+    if peak > MOST:
+        resampled *= MOST / peak
+        turned_down_db = 20 * float(np.log10(peak / MOST))
+    pcm = codec.round_to_pcm(resampled[np.newaxis], name=str(source))
+    flac = codec.encode_flac(pcm, SAMPLING_RATE)
+    name = f"{source.stem}-{hashlib.sha256(flac).hexdigest()[:16]}.flac"
+    return Resampled(write_whole(folder / name, flac), turned_down_db)

@@ -1,0 +1,163 @@
+"""What a folder of Common Voice Spontaneous Speech holds, locale by locale.
+
+`<release>-<locale>/ss-corpus-<locale>.tsv` lists the clips in `<release>-<locale>/audios/`.
+"""
+
+import csv
+import math
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from builders.vocalgrad.sources.base import SourceError
+
+TABLE = "ss-corpus-{}.tsv"
+SOUND_FOLDER = "audios"
+COLUMNS = ("client_id", "audio_file", "prompt_id", "transcription")
+DURATION = ("duration_ms", "duration")
+"""The same milliseconds under two names."""
+
+
+class Utterance(NamedTuple):
+    """A clip as its table describes it; nothing of it has been heard yet."""
+
+    locale: str
+    client_id: str
+    prompt_id: str
+    transcription: str
+    duration_s: float
+    path: Path
+
+    @property
+    def speaker_id(self) -> str:
+        """Unique over locales."""
+        return f"{self.locale}:{self.client_id}"
+
+
+@dataclass(frozen=True)
+class Locale:
+    """The clips of one language.
+
+    Attributes:
+        name: E.g. `cdo`.
+        release: Name of its folder, e.g. `sps-corpus-4.0-2026-06-12-cdo`.
+        n_listed: Rows of the table.
+        utterances: Those that can be chosen, in the order of the table, one a file.
+        left_out: How many rows were not, by reason.
+    """
+
+    name: str
+    release: str
+    n_listed: int
+    utterances: tuple[Utterance, ...]
+    left_out: dict[str, int]
+
+
+def find_tables(root: Path) -> dict[str, Path]:
+    """The table of every locale somewhere below a folder.
+
+    Raises:
+        SourceError: None, or two of one locale.
+    """
+    if not root.is_dir():
+        raise SourceError(f"{root} is not a folder")
+    tables: dict[str, Path] = {}
+    before, after = TABLE.split("{}")
+    for path in sorted(root.rglob(TABLE.format("*"))):
+        locale = path.name.removeprefix(before).removesuffix(after)
+        if locale in tables:
+            raise SourceError(
+                f"{tables[locale]} and {path} are both of {locale}; keep one release in {root}"
+            )
+        tables[locale] = path
+    if not tables:
+        raise SourceError(
+            f"{root} holds no {TABLE.format('LOCALE')}; unpack the downloads of Common Voice "
+            "Spontaneous Speech there"
+        )
+    return tables
+
+
+def read_locale(name: str, table: Path, *, below_s: float) -> Locale:
+    """The clips of one locale that last less than `below_s` and have a sound file.
+
+    Of rows that name the same file the first counts.
+
+    Raises:
+        SourceError: The table cannot be read, or lacks a column.
+    """
+    folder = table.parent / SOUND_FOLDER
+    header, rows = read_table(table)
+    column = next((c for c in DURATION if c in header), "")
+    missing = [c for c in COLUMNS if c not in header] + ([] if column else [DURATION[0]])
+    if missing:
+        raise SourceError(f"{table} has no column {missing[0]!r}; it has {header}")
+    taken: dict[str, Utterance] = {}
+    left_out: Counter[str] = Counter()
+    for row in rows:
+        file_name = row["audio_file"]
+        duration_s = _seconds(row[column])
+        if duration_s is None:
+            left_out["without a length in milliseconds"] += 1
+        elif duration_s >= below_s:
+            left_out[f"of {below_s:g} s or longer"] += 1
+        elif not row["client_id"]:
+            left_out["without a speaker"] += 1
+        elif Path(file_name).name != file_name or not (folder / file_name).is_file():
+            left_out["without their sound file"] += 1
+        elif file_name in taken:
+            left_out["naming a sound file again"] += 1
+        else:
+            taken[file_name] = Utterance(
+                name,
+                row["client_id"],
+                row["prompt_id"],
+                " ".join(row["transcription"].split()),
+                duration_s,
+                folder / file_name,
+            )
+    return Locale(name, table.parent.name, len(rows), tuple(taken.values()), dict(left_out))
+
+
+def read_table(path: Path) -> tuple[list[str], list[dict[str, str]]]:
+    """The columns and rows of a tab-separated file, whether it quotes its cells or not.
+
+    Releases do not say. Quotes are believed where they keep a row on its line, or where reading
+    without them leaves rows of the wrong length; so a stray one never swallows other rows.
+
+    Raises:
+        SourceError: Not readable either way.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path} is not UTF-8 text ({error.reason})") from error
+    lines = [line for line in text.split("\n") if line.strip()]
+    quoted = _parsed(lines, csv.QUOTE_MINIMAL)
+    plain = _parsed(lines, csv.QUOTE_NONE)
+    for rows, fits in ((quoted, len(quoted) == len(lines)), (plain, True), (quoted, True)):
+        if fits and rows and all(len(row) == len(rows[0]) for row in rows):
+            return rows[0], [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+    odd = next((n for n, row in enumerate(plain, 1) if len(row) != len(plain[0])), 1)
+    raise SourceError(
+        f"{path}, line {odd}: {len(plain[odd - 1]) if plain else 0} cells where the header has "
+        f"{len(plain[0]) if plain else 0}"
+    )
+
+
+def _parsed(lines: list[str], quoting: Literal[0, 3]) -> list[list[str]]:
+    try:
+        return list(csv.reader([f"{line}\n" for line in lines], "excel-tab", quoting=quoting))
+    except csv.Error:  # a cell of absurd length, after a stray quote
+        return []
+
+
+def _seconds(milliseconds: str) -> float | None:
+    try:
+        seconds = float(milliseconds) / 1000
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < math.inf else None
