@@ -181,17 +181,17 @@ class Encoder:
         if self.family.chat == "words":
             placeholder = self.processor.audio_token
             words = [part.get("text", placeholder) for part in conversation[0]["content"]]
-            told = [] if answer is None else [{"role": "assistant", "content": answer}]
+            said = [] if answer is None else [{"role": "assistant", "content": answer}]
             return self.processor.tokenizer.apply_chat_template(
-                [{"role": "user", "content": "".join(words)}, *told],
+                [{"role": "user", "content": "".join(words)}, *said],
                 chat_template=chat_template_of(self.processor),
                 add_generation_prompt=answer is None,
                 tokenize=False,
             )
         content = [{"type": "text", "text": answer}]
-        told = [] if answer is None else [{"role": "assistant", "content": content}]
+        taught = [] if answer is None else [{"role": "assistant", "content": content}]
         return self.processor.apply_chat_template(
-            [*conversation, *told], add_generation_prompt=answer is None, tokenize=False
+            [*conversation, *taught], add_generation_prompt=answer is None, tokenize=False
         )
 
     def _with_template(self, texts: list[str], clips: list[np.ndarray]) -> Any:

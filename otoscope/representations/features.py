@@ -298,7 +298,7 @@ def block_table(
 
 def _lists(arrays: Sequence[np.ndarray], dtype: type) -> pa.ListArray:
     starts = np.cumsum([0, *(len(array) for array in arrays)]).astype(np.int32)
-    flat = np.concatenate([np.empty(0, dtype), *arrays]).astype(dtype)
+    flat: np.ndarray = np.concatenate([np.empty(0, dtype), *arrays]).astype(dtype)
     return pa.ListArray.from_arrays(pa.array(starts), pa.array(flat))
 
 
@@ -314,6 +314,11 @@ def n_blocks(n_rows: int, rows_per_block: int) -> int:
 def block_folder(folder: Path, index: int, key: str) -> Path:
     """Where the files of one block lie."""
     return folder / "blocks" / f"{index:05d}-{key}"
+
+
+def sites_in(block: Path) -> set[str]:
+    """Sites that a block's files hold; a file is there once it is whole."""
+    return {name for path in sorted(block.glob("*.arrow")) for name in _columns_of(path)}
 
 
 def fingerprint(*parts: Any) -> str:

@@ -12,7 +12,6 @@ from otoscope.representations.pooling import N_SEGMENTS, pooled
 SAMPLING_RATE = 16_000
 N_MELS = 128
 WIDTH = N_SEGMENTS * N_MELS
-SETTINGS = {"n_fft": 1024, "hop_length": 256, "win_length": 1024, "fmin": 0.0, "fmax": 8000.0}
 
 
 def mel_features(sound: Sound) -> Float[np.ndarray, " width"]:
@@ -31,6 +30,14 @@ def mel_features(sound: Sound) -> Float[np.ndarray, " width"]:
         target_sr=SAMPLING_RATE,
     )
     power = librosa.feature.melspectrogram(
-        y=samples, sr=SAMPLING_RATE, n_mels=N_MELS, power=2.0, **SETTINGS
+        y=samples,
+        sr=SAMPLING_RATE,
+        n_fft=1024,
+        hop_length=256,
+        win_length=1024,
+        n_mels=N_MELS,
+        fmin=0,
+        fmax=8000,
+        power=2.0,
     )
     return pooled(librosa.power_to_db(power, ref=np.max).T)

@@ -4,6 +4,8 @@ Source: VocalGrad, 5.1; how boundaries are rounded and what an empty slice becom
 authors' code.
 """
 
+from itertools import pairwise
+
 import numpy as np
 from jaxtyping import Float
 
@@ -24,7 +26,7 @@ def segments_of(length: int, n_segments: int = N_SEGMENTS) -> list[tuple[int, in
     bounds = np.linspace(0, length, n_segments + 1).astype(int).tolist()
     return [
         (start, end) if end > start else (min(start, length - 1), min(start, length - 1) + 1)
-        for start, end in zip(bounds[:-1], bounds[1:], strict=True)
+        for start, end in pairwise(bounds)
     ]
 
 
@@ -59,4 +61,4 @@ def quarter_ends(length: int, n_parts: int = 4) -> list[int]:
     ([1, 4, 6, 9], [0, 0, 1, 1])
     """
     bounds = np.linspace(0, length, n_parts + 1).astype(int).tolist()
-    return [max(end - 1, start) for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [max(end - 1, start) for start, end in pairwise(bounds)]

@@ -54,8 +54,8 @@ def site_of(name: str) -> Site:
 
     >>> site_of("text.28@q_l")
     Site(kind='text', layer=28, position='q_l')
-    >>> site_of("pre_llm"), site_of("my.own")
-    (Site(kind='pre_llm', layer=None, position=None), Site(kind='my.own', layer=None, position=None))
+    >>> site_of("my.own")
+    Site(kind='my.own', layer=None, position=None)
     """
     place, _, position = name.partition("@")
     kind, _, layer = place.rpartition(".")

@@ -1,0 +1,237 @@
+"""One forward pass of a model of transformers, and what is asked for of it.
+
+Hidden states are pooled in the hook that meets them, so nothing larger than the answer is held; the
+deepest layer that is asked for ends the pass.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from otoscope.models.base import Asked, ModelError
+from otoscope.models.room import in_room
+from otoscope.models.transformers_models import TransformersModel
+from otoscope.prompts.questions import answer_word
+from otoscope.representations.layout import LAYOUTS, module_at
+from otoscope.representations.looking import Seen
+from otoscope.representations.places import Places, places_of, query_places
+from otoscope.representations.pooling import N_SEGMENTS, weights_of
+from otoscope.representations.sites import QUERY_POSITIONS, Site, site_names, site_of
+
+ANSWER = "answer"
+OF_ANSWERS_ONLY = ("decoding", "device", "device_map", "generation", "logprobs")
+"""What a model says of itself that changes answers but no state before them."""
+
+
+@dataclass(frozen=True)
+class TransformersLooker:
+    """A model of transformers, given exactly what `otoscope run` gives it."""
+
+    model: TransformersModel
+
+    @cached_property
+    def decoder(self) -> Any:
+        """The module with `layers` and `norm`."""
+        layout = LAYOUTS[self.model.loaded.family.model_type]
+        return module_at(self.model.loaded.model, layout.decoder)
+
+    @cached_property
+    def widths(self) -> Mapping[str, int]:
+        """Of every site but `mel`; of `answer`, that of one token's state."""
+        words = self.model.loaded.model.config.get_text_config(decoder=True)
+        return {
+            name: words.hidden_size * (N_SEGMENTS if _is_pooled(site_of(name)) else 1)
+            for name in site_names(len(self.decoder.layers))
+            if name != "mel"
+        }
+
+    @property
+    def batch_size(self) -> int:
+        """Questions in one forward pass; fewer once memory ran out."""
+        return self.model.batch_size
+
+    @property
+    def description(self) -> Mapping[str, Any]:
+        """The model's own, without what only answers depend on."""
+        described = self.model.description()
+        return {name: told for name, told in described.items() if name not in OF_ANSWERS_ONLY}
+
+    def look(self, questions: Sequence[Asked], sites: Sequence[str]) -> Seen:
+        """One forward pass a batch, no deeper than the deepest site.
+
+        Raises:
+            ModelError: A question cannot be put to this model, has no clip or several, or does not
+                fit into memory even alone.
+        """
+
+        def work(batch: Sequence[Asked]) -> Seen:
+            return self._look(batch, sites)
+
+        seen = []
+        alone = not self.model.loaded.family.batched
+        for batch, found in in_room(self.model.room, questions, work, alone=alone):
+            if found is None:
+                name = batch[0].question.question_id
+                raise ModelError(f"out of memory with question {name!r} alone")
+            seen.append(found)
+        states = {
+            site: np.concatenate([one.states[site] for one in seen])
+            for site in sites
+            if site != ANSWER
+        }
+        return Seen(states, [answer for one in seen for answer in one.answers])
+
+    def _look(self, batch: Sequence[Asked], sites: Sequence[str]) -> Seen:
+        import torch
+
+        inputs = self.model.given(batch).inputs
+        places = self._places(batch, inputs, sites)
+        targets: list[list[int]] = []
+        if ANSWER in sites:
+            targets = [self._target(asked) for asked in batch]
+            inputs = _with_targets(inputs, targets, self.model.loaded.processor.tokenizer)
+        taker = _Taker(places, targets)
+        with torch.inference_mode(), ExitStack() as hooks:
+            self._hook(hooks, taker, sites)
+            with suppress(_Enough):
+                self.model.loaded.model(**inputs, use_cache=False)
+        answers = zip((states.cpu().numpy() for states in taker.answers), targets, strict=True)
+        return Seen(
+            {site: states.cpu().numpy() for site, states in taker.taken.items()},
+            [(states, np.array(ids)) for states, ids in answers],
+        )
+
+    def _places(self, batch: Sequence[Asked], inputs: Any, sites: Sequence[str]) -> list[Places]:
+        processor = self.model.loaded.processor
+        audio_token = processor.tokenizer.convert_tokens_to_ids(processor.audio_token)
+        ids = inputs["input_ids"].cpu().numpy()
+        real = inputs["attention_mask"].cpu().numpy().astype(bool)
+        found = [
+            places_of(asked, row, mask, audio_token)
+            for asked, row, mask in zip(batch, ids, real, strict=True)
+        ]
+        if any(site_of(site).position in QUERY_POSITIONS for site in sites):
+            for asked, row, places in zip(batch, ids, found, strict=True):
+                places.at.update(query_places(asked, row, self._tokens_of))
+        return found
+
+    def _tokens_of(self, text: str) -> list[int]:
+        tokenizer = self.model.loaded.processor.tokenizer
+        return list(tokenizer.encode(text, add_special_tokens=False))
+
+    def _target(self, asked: Asked) -> list[int]:
+        word = answer_word(asked.question)
+        if word is None:
+            raise ModelError(
+                f"question {asked.question.question_id!r} has no right answer, so no states that "
+                "predict it; leave out the site 'answer'"
+            )
+        return self.model.encoder.ending(asked, word)
+
+    def _hook(self, hooks: ExitStack, taker: "_Taker", sites: Sequence[str]) -> None:
+        """Lets each layer that is asked for leave its part, and the deepest one end the pass."""
+        n_layers = len(self.decoder.layers)
+        wanted: dict[int, list[str]] = {}
+        for name in sites:
+            site = site_of(name)
+            layer = {"pre_llm": 0, ANSWER: n_layers}.get(site.kind, site.layer)
+            wanted.setdefault(layer or 0, []).append(name)
+
+        def take(layer: int, states: Any) -> None:
+            for name in wanted[layer]:
+                taker.take(name, states)
+            if layer == max(wanted):
+                raise _Enough
+
+        for layer in wanted:
+            if layer < n_layers:
+                handle = self.decoder.layers[layer].register_forward_pre_hook(
+                    _on_entering(layer, take), with_kwargs=True
+                )
+            else:
+                handle = self.decoder.norm.register_forward_hook(
+                    lambda _, given, made, layer=layer: take(layer, made)
+                )
+            hooks.callback(handle.remove)
+
+
+class _Enough(Exception):
+    """All that was asked for is there."""
+
+
+def _on_entering(layer: int, take: Callable[[int, Any], None]) -> Callable[..., None]:
+    def hook(module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        take(layer, given[0] if given else named["hidden_states"])
+
+    return hook
+
+
+class _Taker:
+    """Takes what sites ask for from hidden states `(n_questions, n_tokens, width)`, in float32.
+
+    Attributes:
+        taken: Site to `(n_questions, width)`.
+        answers: For each question `(n_targets, width)`, once `answer` was taken.
+    """
+
+    def __init__(self, places: Sequence[Places], targets: Sequence[Sequence[int]]) -> None:
+        import torch
+
+        self.taken: dict[str, Any] = {}
+        self.answers: list[Any] = []
+        self._places, self._targets = places, targets
+        n_frames = max(len(at.clip) for at in places)
+        filled = [[*at.clip, *at.clip[-1:].repeat(n_frames - len(at.clip))] for at in places]
+        self._frames = torch.tensor(np.array(filled))
+        self._weights = torch.zeros(len(places), N_SEGMENTS, n_frames)
+        for weights, at in zip(self._weights, places, strict=True):
+            weights[:, : len(at.clip)] = torch.from_numpy(weights_of(len(at.clip)))
+
+    def take(self, name: str, states: Any) -> None:
+        site = site_of(name)
+        if site.kind == ANSWER:
+            rows = zip(states, self._places, self._targets, strict=True)
+            self.answers = [row[at.end : at.end + len(ids)].float() for row, at, ids in rows]
+        elif _is_pooled(site):
+            self.taken[name] = self._segments(states)
+        else:
+            self.taken[name] = self._at(states, site)
+
+    def _segments(self, states: Any) -> Any:
+        import torch
+
+        self._frames = self._frames.to(states.device)
+        self._weights = self._weights.to(states.device)
+        rows = torch.arange(len(self._places), device=states.device)[:, None]
+        return (self._weights @ states[rows, self._frames].float()).flatten(1)
+
+    def _at(self, states: Any, site: Site) -> Any:
+        import torch
+
+        columns = [at.at[site.position or "o"] for at in self._places]
+        return states[torch.arange(len(columns)), columns].float()
+
+
+def _is_pooled(site: Site) -> bool:
+    return site.kind in ("pre_llm", "audio") and site.position is None
+
+
+def _with_targets(inputs: Any, targets: Sequence[Sequence[int]], tokenizer: Any) -> dict[str, Any]:
+    """The inputs with each question's answer behind it, padded on the right."""
+    import torch
+
+    ids, mask = inputs["input_ids"], inputs["attention_mask"]
+    width = max(len(row) for row in targets)
+    added = ids.new_full((len(targets), width), tokenizer.pad_token_id)
+    real = mask.new_zeros((len(targets), width))
+    for n, row in enumerate(targets):
+        added[n, : len(row)] = ids.new_tensor(row)
+        real[n, : len(row)] = 1
+    return dict(inputs) | {
+        "input_ids": torch.cat([ids, added], dim=1),
+        "attention_mask": torch.cat([mask, real], dim=1),
+    }
