@@ -20,7 +20,6 @@ import numpy as np
 import pyarrow as pa
 
 from otoscope.models.base import Asked
-from otoscope.progress import Step
 from otoscope.representations.features import (
     ANSWER,
     ANSWER_TOKENS,
@@ -109,11 +108,11 @@ class Extraction:
             ),
         )
 
-    def make(self, step: Step, *, rank: int = 0, world: int = 1) -> Share:
+    def make(self, step: Callable[..., None], *, rank: int = 0, world: int = 1) -> Share:
         """Makes what is missing of this process's share, every `world`-th block.
 
         Args:
-            step: Told how many rows are done.
+            step: Called with a number of rows whenever so many more are done.
             rank, world: Which share of how many.
 
         Raises:
@@ -127,7 +126,7 @@ class Extraction:
         """Rows of a share."""
         return sum(len(self._ids(index)) for index in range(rank, self._n_blocks, world))
 
-    def _make(self, index: int, step: Step) -> int:
+    def _make(self, index: int, step: Callable[..., None]) -> int:
         """How many rows of a block were looked at."""
         import datasets
 
@@ -154,7 +153,7 @@ class Extraction:
                 )
         return len(ids)
 
-    def _table(self, ids: Sequence[str], sites: Sequence[str], step: Step) -> pa.Table:
+    def _table(self, ids: Sequence[str], sites: Sequence[str], step: Callable[..., None]) -> pa.Table:
         """Looks at some questions, and keeps no more than what is stored."""
         stored: dict[str, list[np.ndarray]] = {site: [] for site in sites if site != ANSWER}
         answers: list[tuple[np.ndarray, np.ndarray]] = []
@@ -261,7 +260,7 @@ def plan_extraction(
     )
 
 
-def _nobody(n: int = 1, *, total: bool = False, note: str = "") -> None:
+def _nobody(n: int) -> None:
     """Where nobody watches."""
 
 
