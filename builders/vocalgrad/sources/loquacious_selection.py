@@ -2,7 +2,7 @@
 
 The options of the authors' own draw are lost, so this gives another hundred than their list.
 
-Source: VocalGrad, appendix on other sources (`docs/papers.md`) and the authors' published rules.
+Source: VocalGrad, appendix C.8 (`docs/papers.md`); seeds and rules from the authors' public code.
 """
 
 import random

@@ -3,7 +3,7 @@
 Pure functions over clips; random generators are arguments. What the rules leave open is decided
 here: clips are drawn in the order of their table, and the train list keeps the order of locales.
 
-Source: VocalGrad, appendix on other sources (`docs/papers.md`) and the authors' published rules.
+Source: VocalGrad, appendix C.8 (`docs/papers.md`); seeds and rules from the authors' public code.
 """
 
 import random
