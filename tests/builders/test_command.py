@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.vocalgrad.__main__ import main
+from builders.vocalgrad.sources.frozen import read_loquacious
+from tests.builders.test_loquacious import ids_of_the_set, write_set
 from tests.builders.tiny_corpus import contents, speak
 
 ROOT = Path(__file__).parents[2]
@@ -143,8 +145,13 @@ def test_limits_and_splits(call, speech, tmp_path):
         (("--source", "vctk:/does/not/exist"), "there is no folder"),
         (("--source", "voices:many"), "N must be a whole number from 1"),
         (("--source", "dataset"), "needs a path or a repository"),
+        (("--source", "loquacious"), "speechbrain/LoquaciousSet is not here"),
+        (("--source", "loquacious:/does/not/exist"), "/does/not/exist is not here"),
+        (("--source", "loquacious", "--splits", "train"), "ask for --splits test"),
+        (("--source", "cv-spontaneous"), "--source cv-spontaneous: there is no folder ''"),
+        (("--source", f"cv-spontaneous:{ROOT / 'docs'}"), "holds no ss-corpus-LOCALE.tsv"),
         (("--categories", "volum"), "no category named 'volum'; did you mean 'volume'?"),
-        (("--profile", "papr"), "has no profile 'papr'; there are ['paper'"),
+        (("--profile", "papr"), "has no profile 'papr'; there are ['controlled', 'paper'"),
         (("--splits", ""), "--splits names no split"),
         (("--splits", "tset"), "no split 'tset'"),
         (("--splits", "validation"), "puts nothing into validation"),
@@ -208,6 +215,30 @@ def test_sources_list(call, speech):
     header, *lines = csv.reader(io.StringIO(said))
     assert header[:3] == ["split", "item_id", "clip_id"]
     assert lines == [["test", "clip0", "clip0", "a", "", str(speech / "clip0.wav"), ""]]
+
+
+def test_sources_list_and_verify_of_rows(call, tmp_path):
+    copy = write_set(tmp_path / "set", ids_of_the_set())
+    for where in (f"loquacious:{copy}", f"loquacious:{copy}@whatever"):
+        code, said, _ = call("sources", "list", "--source", where, "--selection", "frozen")
+        lines = list(csv.reader(io.StringIO(said)))[1:]
+        assert code == 0
+        assert [line[2] for line in lines] == [row.clip_id for row in read_loquacious()]
+    code, said, _ = call("sources", "verify", f"loquacious:{copy}")
+    assert code == 1
+    assert "0 of 100 listed clips compared, 0 missing, 0 in another row" in said
+    assert "100 unreadable" in said
+
+
+def test_verify_of_what_has_no_list_and_of_what_is_no_corpus(call, tmp_path):
+    for asked, complaint in (
+        ("cv-spontaneous:x", "there is no published list of Common Voice clips"),
+        (tmp_path, "holds no speaker-info.txt, so it is not a VCTK folder"),
+        (f"vctk:{tmp_path}", "holds no speaker-info.txt, so it is not a VCTK folder"),
+        ("loquacious", "pin it with a revision"),
+    ):
+        code, _, said = call("sources", "verify", asked)
+        assert (code, complaint in said) == (2, True)
 
 
 def options_in_source(command):
