@@ -50,14 +50,15 @@ def clustered_interval(
     correct: Bool[np.ndarray, " n_items"],
     clusters: Shaped[np.ndarray, " n_names"],
     *,
+    groups: Shaped[np.ndarray, " n_groups"] | None = None,
     confidence: float = 0.95,
 ) -> Interval:
     """Interval of a proportion whose items come in clusters, from the spread between clusters.
 
     The estimate is the plain share of right items (a ratio estimator: clusters may differ in
-    size); its variance comes from each cluster's excess of right items over its expectation; the
-    interval is Student's t with one degree of freedom less than there are clusters, on the logit
-    scale so that it stays within 0 to 1.
+    size), or the mean of the groups' shares; its variance comes from each cluster's excess of right
+    items over its expectation; the interval is Student's t with one degree of freedom less than
+    there are clusters, on the logit scale so that it stays within 0 to 1.
 
     Where there is no spread to measure, the data hold as much information as there are clusters,
     and the interval is Wilson's for that many items: all right, all wrong, or every cluster with
@@ -66,6 +67,8 @@ def clustered_interval(
     Args:
         correct: Whether each item was right.
         clusters: Which cluster (source clip) each item belongs to: names or numbers.
+        groups: What counts alike however many items it has: with the two labels, the estimate is
+            the balanced accuracy. A cluster may have items of several groups.
         confidence: Coverage, 0.95 by default.
 
     Raises:
@@ -77,16 +80,19 @@ def clustered_interval(
     _check_confidence(confidence)
     if correct.size != clusters.size:
         raise ValueError(f"{correct.size} answers but {clusters.size} cluster names")
+    if groups is not None and groups.size != correct.size:
+        raise ValueError(f"{correct.size} answers but {groups.size} group names")
     if correct.size == 0:
         return UNKNOWN
     _, member = np.unique(clusters, return_inverse=True)
-    size, right = np.bincount(member), np.bincount(member, weights=correct)
-    estimate, n_clusters = float(correct.mean()), len(size)
+    shares, group, size = _by_group(correct, groups)
+    estimate, n_clusters = float(shares.mean()), int(member.max()) + 1
     if n_clusters == 1:
         return Interval(estimate, 0.0, 1.0)
-    excess = right - estimate * size
-    variance = n_clusters / (n_clusters - 1) * float(excess @ excess) / correct.size**2
-    if np.allclose(excess, 0, atol=1e-9):
+    beyond = (correct - shares[group]) / (size[group] * len(size))
+    excess = np.bincount(member, weights=beyond)
+    variance = n_clusters / (n_clusters - 1) * float(excess @ excess)
+    if np.allclose(excess, 0, atol=1e-12):
         return _wilson_of_share(estimate, n_clusters, confidence)
     reach = student.ppf((1 + confidence) / 2, n_clusters - 1) * np.sqrt(variance)
     reach /= estimate * (1 - estimate)
@@ -135,6 +141,16 @@ def bootstrap_interval(
 def _check_confidence(confidence: float) -> None:
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+
+
+def _by_group(
+    correct: np.ndarray, groups: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Share right in each group, which group each item belongs to, and the size of each."""
+    if groups is None:
+        return np.array([correct.mean()]), np.zeros(correct.size, int), np.array([correct.size])
+    _, group, size = np.unique(groups, return_inverse=True, return_counts=True)
+    return np.bincount(group, weights=correct) / size, group, size
 
 
 def _wilson_of_share(share: float, n: int, confidence: float) -> Interval:

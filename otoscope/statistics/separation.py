@@ -82,14 +82,24 @@ def _pairs_of_clusters(
 ) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, "n n"]]:
     """Won and all pairs, by the positive item's cluster and the negative item's."""
     won, pairs = np.zeros((n, n)), np.zeros((n, n))
+    by_cluster = np.argsort(member, kind="stable")
     for stratum in np.unique(strata):
-        here = strata == stratum
-        high, low = scores[here & positive], scores[here & ~positive]
-        of_high, of_low = member[here & positive], member[here & ~positive]
-        result = (np.sign(high[:, None] - low) + 1) / 2
-        np.add.at(won, (of_high[:, None], of_low), result)
-        np.add.at(pairs, (of_high[:, None], of_low), np.ones_like(result))
+        here = by_cluster[strata[by_cluster] == stratum]
+        high, low = here[positive[here]], here[~positive[here]]
+        if not (high.size and low.size):
+            continue
+        of_high, first_high, n_high = _runs(member[high])
+        of_low, first_low, n_low = _runs(member[low])
+        result = (np.sign(scores[high][:, None] - scores[low]) + 1) / 2
+        summed = np.add.reduceat(np.add.reduceat(result, first_high), first_low, axis=1)
+        won[np.ix_(of_high, of_low)] += summed
+        pairs[np.ix_(of_high, of_low)] += np.outer(n_high, n_low)
     return won, pairs
+
+
+def _runs(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Each value of an ordered array, where it begins, and how often it comes."""
+    return np.unique(ordered, return_index=True, return_counts=True)
 
 
 def _resampled(

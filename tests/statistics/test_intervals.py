@@ -126,3 +126,31 @@ def test_bad_arguments_are_named():
         clustered_interval(answers, np.arange(3), confidence=1.5)
     with pytest.raises(ValueError, match="got 0"):
         bootstrap_interval(answers, np.arange(3), rng=np.random.default_rng(0), n_resamples=0)
+
+
+def test_groups_count_alike_worked_by_hand():
+    # Group u: 3 of 4 right, group d: 1 of 2, so 0.625 however many items there are. Each item
+    # weighs 1/8 in u and 1/4 in d, and exceeds its group's share by what it has beyond 3/4 or 1/2:
+    # cluster a: u +1/4, d +1/2: 1/32 + 1/8 = 5/32
+    # cluster b: u +1/4 and -3/4, d -1/2: 1/32 - 3/32 - 1/8 = -6/32
+    # cluster c: u +1/4: 1/32
+    # variance = 3/2 · (25 + 36 + 1)/1024 = 0.090820; its root 0.301364, over 0.625 · 0.375 =
+    # 1.285820; t with 2 degrees of freedom 4.302653: reach 5.532438 around log(5/3) = 0.510826
+    correct = np.array([1, 1, 1, 0, 0, 1], bool)
+    groups, clusters = np.array(list("uduudu")), np.array(list("aabbbc"))
+    found = clustered_interval(correct, clusters, groups=groups)
+    ends = 1 / (1 + np.exp(-(0.510826 + np.array([-5.532438, 5.532438]))))
+    assert found == pytest.approx((0.625, *ends), abs=1e-5)
+
+
+def test_groups_of_equal_size_change_nothing():
+    rng = np.random.default_rng(5)
+    correct, clusters = rng.random(80) < 0.7, np.repeat(np.arange(10), 8)
+    groups = np.tile(["up", "down"], 40)
+    expected = clustered_interval(correct, clusters)
+    assert clustered_interval(correct, clusters, groups=groups) == pytest.approx(expected)
+
+
+def test_groups_of_another_length_are_refused():
+    with pytest.raises(ValueError, match="3 answers but 2 group names"):
+        clustered_interval(np.ones(3, bool), np.arange(3), groups=np.arange(2))
