@@ -299,6 +299,8 @@ class TestFromTheHub:
             (*repository, ["ID", "sex"]),
             (*repository, ["ID", "spk_id", "text", "wav"]),
         ]
+        assert open_loquacious(revision=COMMIT, work_folder=tmp_path) == corpus
+        assert len(asked) == 2  # both are remembered
         assert corpus.notes[-1] == (
             f"Rows of speechbrain/LoquaciousSet at revision {COMMIT}, configuration clean, "
             "split test."

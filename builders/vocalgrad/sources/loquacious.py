@@ -1,8 +1,8 @@
 """LoquaciousSet as a source corpus: the published list, or a draw by the published rules.
 
-Its test split is six Parquet files, about 2 GB. They are streamed: the draw reads one column, then
-one pass over the rows keeps the sound of the chosen ones and ends with the last of them. What was
-kept of a commit is remembered, so that later calls do not read it again.
+Its test split is six Parquet files, about 2 GB. They are streamed: the draw asks for two columns,
+then one pass over the rows keeps the sound of the chosen ones and ends with the last of them. What
+was drawn and kept of a commit is remembered, so that later calls do not read it again.
 """
 
 import hashlib
@@ -98,7 +98,7 @@ def open_loquacious(
         wanted = listed()
         how = "{} of the {} clips of the published list, with its onsets and offsets."
     else:
-        wanted = drawn(where, revision)
+        wanted = drawn(where, revision, work_folder)
         how = (
             "{} of {} clips drawn by the published rules, "
             f"seed {SEED}. The options of the authors' own draw are lost: their clips are "
@@ -141,18 +141,24 @@ def listed() -> list[Wanted]:
     ]
 
 
-def drawn(where: str, revision: str | None) -> list[Wanted]:
+def drawn(where: str, revision: str | None, work_folder: Path) -> list[Wanted]:
     """The clips that the published rules draw.
 
     Raises:
         SourceError: The set cannot be read, or holds too little.
     """
+    memory = _memory(work_folder, where, revision, "draw")
+    if memory and (known := _recall(memory)) is not None:
+        return [Wanted(*row) for row in known]
     ids, sexes = [], []
     for row in stream(where, revision, ("ID", "sex")):
         ids.append(cell_text(row["ID"]))
         sexes.append(cell_text(row["sex"]))
     rows = draw_rows(sexes, random.Random(SEED))
-    return [Wanted(f"loquaciousset_test_{at:04d}", ids[row], row) for at, row in enumerate(rows, 1)]
+    wanted = [Wanted(f"loquaciousset_test_{n:04d}", ids[row], row) for n, row in enumerate(rows, 1)]
+    if memory:
+        write_whole(memory, json.dumps(wanted, indent=1).encode())
+    return wanted
 
 
 def collect(
@@ -169,13 +175,14 @@ def collect(
     Raises:
         SourceError: The set cannot be read.
     """
-    memory = work_folder / f"loquacious-{_key(where, revision, wanted)}.json"
-    pinned = not Path(where).is_dir() and COMMIT.fullmatch(revision or "") is not None
-    if pinned and (known := _remembered(memory)) is not None:
-        return known
+    memory = _memory(work_folder, where, revision, [w[:3] for w in wanted])
+    if memory and (known := _recall(memory)) is not None:
+        kept = {name: Kept(*values) for name, values in known.items()}
+        if all((work_folder / k.file).is_file() for k in kept.values()):
+            return kept
     by_row = {w.row: w for w in wanted}
     by_id = {w.clip_id: w for w in reversed(wanted)}
-    last, kept = max(by_row), dict[str, Kept]()
+    last, kept = max(by_row), {}
     for number, row in enumerate(stream(where, revision, COLUMNS)):
         clip_id = cell_text(row["ID"])
         there = by_row.get(number)
@@ -190,7 +197,7 @@ def collect(
             progress(number + 1, max(number, last) + 1)
         if number >= last and len(kept) == len(wanted):
             break
-    if pinned:
+    if memory:
         write_whole(memory, json.dumps(kept, indent=1).encode())
     return kept
 
@@ -241,18 +248,19 @@ def _source(wanted: Wanted, position: int, kept: Kept, work_folder: Path) -> Sou
     )
 
 
-def _key(where: str, revision: str | None, wanted: Sequence[Wanted]) -> str:
-    described = json.dumps([where, revision, [(w.item_id, w.clip_id, w.row) for w in wanted]])
-    return hashlib.sha256(described.encode()).hexdigest()[:16]
-
-
-def _remembered(memory: Path) -> dict[str, Kept] | None:
-    """What an earlier call kept; None where that is not all there any more."""
-    try:
-        kept = {name: Kept(*values) for name, values in json.loads(memory.read_text()).items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+def _memory(work_folder: Path, where: str, revision: str | None, what: object) -> Path | None:
+    """The file that remembers something of a commit; None for what may change."""
+    if Path(where).is_dir() or COMMIT.fullmatch(revision or "") is None:
         return None
-    return kept if all((memory.parent / k.file).is_file() for k in kept.values()) else None
+    key = hashlib.sha256(json.dumps([where, revision, what]).encode()).hexdigest()[:16]
+    return work_folder / f"loquacious-{key}.json"
+
+
+def _recall(memory: Path) -> Any:
+    try:
+        return json.loads(memory.read_text())
+    except (OSError, ValueError):
+        return None
 
 
 def _origin(where: str, revision: str | None) -> str:

@@ -82,7 +82,7 @@ def verify_rows(
             unreadable.append(str(error))
         else:
             differ += _span_difference(row, recording)
-    n_drawn, note = _common(where, revision, rows)
+    n_drawn, note = _common(where, revision, work_folder, rows)
     return RowsVerification(
         len(rows),
         len(kept) - len(unreadable),
@@ -113,9 +113,11 @@ def _span_difference(row: ListedRow, recording: codec.Recording) -> list[str]:
     return [f"{row.clip_id}: {row.onset_s:.2f} to {row.offset_s:.2f} s{whole} listed, {seen} here"]
 
 
-def _common(where: str, revision: str | None, rows: Sequence[ListedRow]) -> tuple[int | None, str]:
+def _common(
+    where: str, revision: str | None, work_folder: Path, rows: Sequence[ListedRow]
+) -> tuple[int | None, str]:
     try:
-        ours = {wanted.row for wanted in drawn(where, revision)}
+        ours = {wanted.row for wanted in drawn(where, revision, work_folder)}
     except SourceError as error:
         return None, f"no draw to compare ({error})"
     return sum(row.row in ours for row in rows), ""
