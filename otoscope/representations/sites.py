@@ -116,6 +116,7 @@ def _fitting(pattern: str, names: Sequence[str]) -> list[str]:
         name
         for name in names
         if fnmatchcase(name.partition("@")[0], place)
+        and bool(position) is ("@" in name)
         and fnmatchcase(name.partition("@")[2], position)
     ]
 
@@ -132,6 +133,8 @@ def _unknown(pattern: str, names: Sequence[str]) -> str:
         f"{Site(kind, min(found), position)} … {Site(kind, max(found), position)}"
         for (kind, position), found in layers.items()
     ]
-    near = difflib.get_close_matches(pattern, names, n=1)
+    kinds = {site_of(name).kind for name in names}
+    kind = site_of(pattern).kind
+    near = [] if kind in kinds else difflib.get_close_matches(kind, kinds, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"no site {pattern!r}; {hint}there are {', '.join(plain + ranges)}"

@@ -9,7 +9,7 @@ import huggingface_hub
 import pytest
 import tiny
 from asking import ask, clip
-from tiny import peft, torch, transformers
+from tiny import adapter, transformers
 
 from otoscope.models.base import ModelError
 from otoscope.models.opening import open_model
@@ -26,20 +26,6 @@ ASKED = [ask("Louder?", clip())]
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory):
     return tiny.save(tiny.qwen2_audio(), tmp_path_factory.mktemp("checkpoint") / "tiny")
-
-
-def adapter(folder, seed=0, made=tiny.qwen2_audio, **options):
-    """A LoRA with weights that do something (a new one does nothing)."""
-    base, _ = made()
-    torch.manual_seed(seed)
-    config = peft.LoraConfig(r=4, **({"target_modules": r".*language_model.*q_proj"} | options))
-    wrapped = peft.get_peft_model(base, config)
-    with torch.no_grad():
-        for name, weight in wrapped.named_parameters():
-            if "lora_B" in name:
-                weight.normal_(std=2.0)
-    wrapped.save_pretrained(folder)
-    return str(folder)
 
 
 def cached(monkeypatch, cache, repository, folder, commit=COMMIT, branch="main"):

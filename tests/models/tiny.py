@@ -111,3 +111,17 @@ def save(made, folder, scale=20.0):
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
     return str(folder)
+
+
+def adapter(folder, seed=0, made=qwen2_audio, **options):
+    """A LoRA with weights that do something (a new one does nothing)."""
+    base, _ = made()
+    torch.manual_seed(seed)
+    config = peft.LoraConfig(r=4, **({"target_modules": r".*language_model.*q_proj"} | options))
+    wrapped = peft.get_peft_model(base, config)
+    with torch.no_grad():
+        for name, weight in wrapped.named_parameters():
+            if "lora_B" in name:
+                weight.normal_(std=2.0)
+    wrapped.save_pretrained(folder)
+    return str(folder)
