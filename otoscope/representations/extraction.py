@@ -153,7 +153,9 @@ class Extraction:
                 )
         return len(ids)
 
-    def _table(self, ids: Sequence[str], sites: Sequence[str], step: Callable[..., None]) -> pa.Table:
+    def _table(
+        self, ids: Sequence[str], sites: Sequence[str], step: Callable[..., None]
+    ) -> pa.Table:
         """Looks at some questions, and keeps no more than what is stored."""
         stored: dict[str, list[np.ndarray]] = {site: [] for site in sites if site != ANSWER}
         answers: list[tuple[np.ndarray, np.ndarray]] = []

@@ -92,7 +92,7 @@ class Features:
         """
         folder = Path(folder)
         description = read_description(folder)
-        refuse_another(folder, {"version": FEATURES_VERSION} | expected, description)
+        refuse_another(folder, expected, description)
         table = pq.read_table(folder / "rows.parquet")
         rows = {name: _as_numpy(table[name]) for name in table.column_names}
         files: dict[str, dict[int, Path]] = {}
@@ -347,12 +347,12 @@ def read_description(folder: Path) -> dict[str, Any]:
 
 
 def refuse_another(folder: Path, expected: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    """Refuses features whose description differs from what is expected.
+    """Refuses features of another version, or whose description is not what is expected.
 
     Raises:
         FeaturesError: It does; every difference is named.
     """
-    plain = json.loads(json.dumps(expected))
+    plain = json.loads(json.dumps({"version": FEATURES_VERSION, **expected}))
     different = sorted(
         name for name in plain.keys() - NOT_COMPARED if found.get(name) != plain[name]
     )
