@@ -12,6 +12,7 @@ import typer
 
 from builders.vocalgrad.dry import TYPICAL_S, unspoken_plan
 from builders.vocalgrad.finishing import finish
+from builders.vocalgrad.listening import Verify
 from builders.vocalgrad.making import (
     BuildError,
     Estimate,
@@ -22,7 +23,6 @@ from builders.vocalgrad.making import (
     plan_build,
 )
 from builders.vocalgrad.making import build as make
-from builders.vocalgrad.observe import Verify
 from builders.vocalgrad.sources.base import Skipped, SourceError
 from builders.vocalgrad.sources.choose import Choice, open_choice
 from builders.vocalgrad.sources.partition import leaks
@@ -113,7 +113,7 @@ def build(
         OnError, typer.Option(help="Stop at sources that cannot be used, or skip and count them.")
     ] = OnError.STOP,
     verify: Annotated[
-        Verify, typer.Option(help="Which clips the slope observer is asked about.")
+        Verify, typer.Option(help="Which clips are listened to.")
     ] = Verify.SAMPLE,
     num_proc: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     overwrite: Annotated[bool, typer.Option(help="Throw away another build in --out.")] = False,

@@ -12,8 +12,8 @@ from otoscope.acoustics.trajectories import LABELS, TIERS
 from otoscope.version import __version__
 
 
-def write_card(built: Built, corpus: Corpus, observer: Any) -> None:
-    """Writes README.md; `observer` has the table and what it is based on."""
+def write_card(built: Built, corpus: Corpus, observer: Any, confounds: Any) -> None:
+    """Writes README.md; `observer` and `confounds` have tables and what these are based on."""
     write_readme(
         built.folder,
         built.plan,
@@ -33,6 +33,7 @@ def write_card(built: Built, corpus: Corpus, observer: Any) -> None:
         origins=Counter(s.span_origin for s in built.plan.sources),
         skipped=left_out(built, corpus),
         observer=observer,
+        confounds=confounds,
     )
 
 

@@ -1,13 +1,23 @@
-"""What follows once all clips are there: the first listener, the card, the page, the summary."""
+"""What follows once all clips are there: listening to them, the card, the page, the summary."""
 
 import io
 
 from rich.console import Console
 from rich.table import Table
 
+from builders.vocalgrad.confounds_of_build import (
+    ConfoundReport,
+    auc_text,
+    by_category,
+    confounds_of,
+    together_auc,
+    worst,
+)
 from builders.vocalgrad.describe import left_out, write_card
+from builders.vocalgrad.findings import keep_findings
+from builders.vocalgrad.listening import Verify, listen_to
 from builders.vocalgrad.making import Built, owned, plain_disk_errors
-from builders.vocalgrad.observe import Report, Verify, observe
+from builders.vocalgrad.observe import Report, observe
 from builders.vocalgrad.page import write_page
 from builders.vocalgrad.sources.base import Corpus
 from otoscope.acoustics.gradients import attribute_of
@@ -29,10 +39,14 @@ def finish(
     Raises:
         BuildError: The folder is in use, or cannot be written.
     """
-    report = observe(built.plan, built.folder, verify=verify, num_proc=num_proc, progress=progress)
+    hearing = listen_to(
+        built.plan, built.folder, verify=verify, num_proc=num_proc, progress=progress
+    )
+    report, confounds = observe(hearing), confounds_of(hearing)
     with owned(built.folder, built.plan, overwrite=False), plain_disk_errors(built.folder):
-        write_card(built, corpus, report)
-        page = write_page(built, corpus, report)
+        write_card(built, corpus, report, confounds)
+        page = write_page(built, corpus, report, confounds)
+        keep_findings(built, corpus, report, confounds)
     n_rows = sum(file["rows"] for file in built.files.values())
     lines = [
         f"{n_rows:,} rows in {len(built.files)} files, {built.n_rows_made:,} made now; "
@@ -42,7 +56,8 @@ def finish(
         f'load it: load_dataset("{built.folder}", "{built.plan.categories[0]}")',
         f"look at it: {page}",
     ]
-    return (observer_text(report) if report.rows else "") + "\n".join(lines)
+    tables = observer_text(report) + confounds_text(confounds) if report.rows else ""
+    return tables + "\n".join(lines)
 
 
 def observer_text(report: Report) -> str:
@@ -55,10 +70,37 @@ def observer_text(report: Report) -> str:
             attribute_of(row.category), row.tier, str(row.n), str(row.n_unanswered),
             str(row.alone), str(row.with_source),
         )  # fmt: skip
-    text = io.StringIO()
-    Console(width=110, file=text).print(table)
     return (
-        text.getvalue()
+        _printed(table)
         + "The observer only measures the cue and looks at its slope: from the clip alone, or\n"
         + "with the unmodified source at hand. 0 clips: the cell changes nothing at this rate.\n\n"
     )
+
+
+def confounds_text(report: ConfoundReport) -> str:
+    """What else tells the label, for a terminal: each category's worst, and all together."""
+    table = Table(title="What else moves: area under the ROC curve (0.5 says nothing) [95 %]")
+    for name in ("category", "worst confound", "its area", "all together", "high tier"):
+        table.add_column(
+            name, justify="left" if name in ("category", "worst confound") else "right"
+        )
+    for category, cells in by_category(report.all_tiers.rows).items():
+        row = worst(list(cells.values()))
+        table.add_row(
+            attribute_of(category),
+            attribute_of(row.name) if row else "–",
+            auc_text(row.auc) if row else "–",
+            auc_text(together_auc(report.all_tiers, category)),
+            auc_text(together_auc(report.widest, category)),
+        )
+    return (
+        _printed(table)
+        + "Contrasts (second half minus first, tail minus head, length) are compared within tier\n"
+        + "and curve. All together: a logistic model of all confounds, heard on unseen sources.\n\n"
+    )
+
+
+def _printed(table: Table) -> str:
+    text = io.StringIO()
+    Console(width=110, file=text).print(table)
+    return text.getvalue()

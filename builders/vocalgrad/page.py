@@ -1,4 +1,4 @@
-"""One page to look at and listen to a build: counts, the observer, an example of every category."""
+"""One page to look at and listen to a build: counts, observer, confounds, an example of each."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from markupsafe import Markup
 
+from builders.vocalgrad.confounds_of_build import COLUMNS, ConfoundReport
 from builders.vocalgrad.describe import left_out
+from builders.vocalgrad.heat import heat_table
 from builders.vocalgrad.making import Built
 from builders.vocalgrad.observe import ObserverRow, Rate, Report
 from builders.vocalgrad.plan import SPLITS, Plan, Surveyed
@@ -60,7 +62,7 @@ class Shown(NamedTuple):
     rendering: Rendering
 
 
-def write_page(built: Built, corpus: Corpus, report: Report) -> Path:
+def write_page(built: Built, corpus: Corpus, report: Report, confounds: ConfoundReport) -> Path:
     """Writes `index.html` into the dataset folder.
 
     Sounds are the very bytes of the dataset's Parquet files. The example is the one that
@@ -70,6 +72,7 @@ def write_page(built: Built, corpus: Corpus, report: Report) -> Path:
         built: A finished build.
         corpus: Where its sources come from.
         report: What the observer found.
+        confounds: What else tells the label.
 
     Returns:
         The page's path.
@@ -92,6 +95,13 @@ def write_page(built: Built, corpus: Corpus, report: Report) -> Path:
         "observer": observer_groups(report.rows),
         "axis": figures.whisker_axis(),
         "few": FEW_CLIPS,
+        "confounds": confounds,
+        "heat": [
+            (name, heat_table({"": part}))
+            for name, part in (("all tiers", confounds.all_tiers), ("high tier", confounds.widest))
+            if part.rows
+        ],
+        "contrasts": COLUMNS,
         "example": example,
         "source_audio": _audio(row),
         "tiers": tiers,

@@ -16,7 +16,7 @@ from builders.vocalgrad.repository import content_hash
 from builders.vocalgrad.sources.base import Skipped
 from cards import render_card
 from otoscope.acoustics.gradients import GRADIENTS
-from tests.builders.tiny_corpus import OBSERVER, built_from, one_beep, planned, speak
+from tests.builders.tiny_corpus import CONFOUNDS, OBSERVER, built_from, one_beep, planned, speak
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +168,7 @@ def test_a_missing_value_fails_instead_of_leaving_a_gap(built):
     before = (built.folder / "README.md").read_text()
     corpus = planned(built.plan.sources[0].source.path.parent, on_error="skip")[2]
     with pytest.raises(jinja2.UndefinedError, match="no attribute 'table'"):
-        describe.write_card(built, corpus, SimpleNamespace(basis="nobody listened"))
+        describe.write_card(built, corpus, SimpleNamespace(basis="nobody listened"), CONFOUNDS)
     assert (built.folder / "README.md").read_text() == before
 
 
@@ -193,7 +193,7 @@ def test_what_the_corpus_says_of_itself(tmp_path):
         language="de", synthetic=True, notes=("Read aloud in 1999.",),
         skipped=tuple(Skipped(f"x{i}", "too | short") for i in range(30)),
     )  # fmt: skip
-    describe.write_card(built, said, OBSERVER)
+    describe.write_card(built, said, OBSERVER, CONFOUNDS)
     card = (built.folder / "README.md").read_text(encoding="utf-8")
     header = yaml.safe_load(card.split("---\n", 2)[1])
     assert (header["license"], header["language"]) == ("cc-by-4.0", ["de"])

@@ -10,11 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.vocalgrad import page as page_module
+from builders.vocalgrad.confounds_of_build import ConfoundReport
 from builders.vocalgrad.making import build
 from builders.vocalgrad.observe import ObserverRow, Rate, Report
 from builders.vocalgrad.page import MOVES, counts, example_source, heard_curve, write_page
 from builders.vocalgrad.sources.base import Corpus
 from builders.vocalgrad.stored import stored_rows
+from otoscope.acoustics.confounds import Confounds
 from otoscope.acoustics.gradients import BEEP_CATEGORIES, GRADIENTS
 from otoscope.acoustics.rendering import render
 from otoscope.acoustics.trajectories import TIERS
@@ -28,6 +30,7 @@ ROWS = tuple(
     for tier, n in zip(TIERS, (0, 8, 80), strict=True)
 )
 REPORT = Report("made up for a test", ROWS)
+NO_AREAS = ConfoundReport("nobody measured", Confounds((), ()), Confounds((), ()))
 
 
 class Elements(HTMLParser):
@@ -61,7 +64,7 @@ def made(tmp_path_factory):
     plan = replace(plan, sources=sources)
     corpus = replace(corpus, name=NASTY, attribution=NASTY, synthetic=True)
     built = build(plan, seen, corpus, root / "vocalgrad")
-    path = write_page(built, corpus, REPORT)
+    path = write_page(built, corpus, REPORT, NO_AREAS)
     return built, path, path.read_text()
 
 
@@ -172,10 +175,12 @@ def test_a_build_nobody_listened_to_has_a_page(made):
     built, path, _ = made
     plan = replace(built.plan, categories=("volume",), beeps=())
     text = write_page(
-        built._replace(plan=plan), plain_corpus(built), Report("nobody listened", ())
+        built._replace(plan=plan), plain_corpus(built), Report("nobody listened", ()), NO_AREAS
     ).read_text()
     assert "nobody listened" in text
+    assert "nobody measured" in text
     assert "data-cell" not in text
+    assert "data-confounds" not in text
     path.write_text(made[2])
 
 
@@ -183,7 +188,7 @@ def test_tiers_that_do_not_fit_are_left_out(made, monkeypatch):
     built, path, before = made
     monkeypatch.setattr(page_module, "MAX_SOUND_BYTES", 1)
     plan = replace(built.plan, categories=("volume",), beeps=())
-    text = write_page(built._replace(plan=plan), plain_corpus(built), REPORT).read_text()
+    text = write_page(built._replace(plan=plan), plain_corpus(built), REPORT, NO_AREAS).read_text()
     assert "__linear__high__up" in text
     assert "__linear__low__" not in text
     path.write_text(before)

@@ -12,7 +12,7 @@ from builders.vocalgrad.shards import write_shard
 from builders.vocalgrad.sources.vctk import open_vctk
 from tests.builders.test_load_dataset import load_in_parent_of, on_disk
 from tests.builders.test_rows import COLUMNS
-from tests.builders.tiny_corpus import OBSERVER, contents
+from tests.builders.tiny_corpus import CONFOUNDS, OBSERVER, contents
 
 REAL = Path(__file__).parents[2].parent / "shared" / "data" / "real" / "vctk"
 LAYOUTS = ("VCTK-Corpus-0.80", "VCTK-Corpus-0.92-layout")
@@ -30,7 +30,7 @@ def built(request, tmp_path_factory):
     plan, seen = plan_build(corpus, categories=categories, on_error="skip")
     out = tmp_path_factory.mktemp("hub") / "vocalgrad"
     made = build(plan, seen, corpus, out, num_proc=2)
-    write_card(made, corpus, OBSERVER)
+    write_card(made, corpus, OBSERVER, CONFOUNDS)
     return made
 
 

@@ -13,6 +13,7 @@ from tests.acoustics.synthetic_speech import speech_pcm
 
 TWO = ("volume", "background_noise")
 OBSERVER = SimpleNamespace(basis="nobody listened", table="(no table)")
+CONFOUNDS = SimpleNamespace(basis="nobody measured", table="(no areas)", not_measurable=[])
 
 
 def speak(root, n=3, sampling_rate=16_000, duration_s=1.3):
@@ -41,7 +42,7 @@ def built_from(root, out, *, num_proc=1, overwrite=False, **options):
     plan, seen, corpus = planned(root, **options)
     built = build(plan, seen, corpus, out, num_proc=num_proc, overwrite=overwrite)
     with owned(out, plan, overwrite=False):
-        write_card(built, corpus, OBSERVER)
+        write_card(built, corpus, OBSERVER, CONFOUNDS)
     return built
 
 

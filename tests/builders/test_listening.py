@@ -1,0 +1,242 @@
+"""What is measured of a build's clips: the files themselves, and no file twice."""
+
+import io
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import soundfile
+
+from builders.vocalgrad import listening
+from builders.vocalgrad.confounds_of_build import (
+    COLUMNS,
+    ConfoundReport,
+    auc_text,
+    by_category,
+    confounds_of,
+    together_auc,
+    worst,
+)
+from builders.vocalgrad.findings import keep_findings, kept_findings
+from builders.vocalgrad.finishing import confounds_text, finish
+from builders.vocalgrad.heat import heat_table
+from builders.vocalgrad.listening import Hearing, ShardHeard, listen_to
+from builders.vocalgrad.making import BuildError, build
+from builders.vocalgrad.observe import observe
+from otoscope.acoustics.confounds import ConfoundRow, Confounds, TogetherRow, contrasts, measured_in
+from otoscope.acoustics.spans import Span
+from otoscope.statistics.intervals import UNKNOWN, Interval
+from tests.builders.tiny_corpus import planned, speak
+
+CATEGORIES = ("volume", "audio_distortion")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """`(built, corpus)` of two categories and two sources at 16 kHz."""
+    root = tmp_path_factory.mktemp("listening")
+    plan, seen, corpus = planned(speak(root / "speech", n=2), categories=CATEGORIES)
+    return build(plan, seen, corpus, root / "vocalgrad"), corpus
+
+
+@pytest.fixture(scope="module")
+def heard(made):
+    built, _ = made
+    return listen_to(built.plan, built.folder, verify="all")
+
+
+def area(category, name, estimate, *, intended=False, missing=None):
+    auc = Interval(estimate, estimate - 0.1, min(1.0, estimate + 0.1))
+    return ConfoundRow(category, name, intended, auc, 40, 5, missing or {})
+
+
+def made_up(estimate=0.9, together=0.8):
+    """One category in which level leaks, pitch cannot be measured and modulation is intended."""
+    values = dict.fromkeys(COLUMNS, 0.5) | {"level": estimate}
+    rows = [area("voice_vibration", n, v, intended=n == "modulation") for n, v in values.items()]
+    rows = [
+        ConfoundRow(r.category, r.name, False, UNKNOWN, 0, 0, {"no voiced frame": 40})
+        if r.name == "pitch"
+        else r
+        for r in rows
+    ]
+    row = TogetherRow("voice_vibration", ("level",), Interval(together, 0.7, 0.9), 40, 5)
+    return Confounds(tuple(rows), (row,))
+
+
+REPORT = ConfoundReport("made up for a test", made_up(), Confounds((), ()))
+
+
+def test_every_clip_is_measured_from_its_own_file(made, heard):
+    built, _ = made
+    assert len(heard.clips) == 2 * 2 * 24
+    assert heard.basis == "every clip of the test split: 96 clips of 2 sources"
+    table = pq.read_table(built.folder / "volume" / "test-00000-of-00001.parquet").to_pylist()
+    for row, clip in zip(table, heard.clips, strict=False):
+        samples, rate = soundfile.read(io.BytesIO(row["audio"]["bytes"]), dtype="int16")
+        span = Span(round(row["span_start_s"] * rate), round(row["span_end_s"] * rate))
+        found = contrasts(samples, rate, span, measured_in("volume"))
+        assert clip.contrasted[:5] == tuple(
+            row[k] for k in ("category", "tier", "curve", "direction", "source_id")
+        )
+        assert clip.contrasted.value == pytest.approx(found.value, nan_ok=True)
+        assert clip.contrasted.reason == found.reason
+
+
+def test_clips_with_no_effect_have_no_contrasts_and_are_counted_by_the_observer(heard):
+    # at 16 kHz two tiers of distortion hold nothing
+    distorted = [clip for clip in heard.clips if clip.category == "audio_distortion"]
+    assert {(c.tier, c.no_effect, c.contrasted is None) for c in distorted} == {
+        ("low", True, True), ("mid", True, True), ("high", False, False),
+    }  # fmt: skip
+    rows = {(r.category, r.tier): r for r in observe(heard).rows}
+    assert rows["audio_distortion", "low"].n_no_effect == 16
+    areas = by_category(confounds_of(heard).all_tiers.rows)
+    assert areas["audio_distortion"]["level"].n == 16
+    assert areas["volume"]["level"].n == 48
+
+
+def test_what_was_heard_is_not_heard_again(made, heard, monkeypatch):
+    built, _ = made
+
+    def deaf(*whatever, **named):
+        raise AssertionError("measured again")
+
+    monkeypatch.setattr(listening, "listen", deaf)
+    again = listen_to(built.plan, built.folder, verify="all")
+    assert again.basis == heard.basis
+    for one, other in zip(again.clips, heard.clips, strict=True):
+        np.testing.assert_equal(one._asdict(), other._asdict())  # NaN equals NaN
+    np.testing.assert_equal(again.source_slopes, heard.source_slopes)
+    monkeypatch.setattr(listening, "measures_sha256", lambda: "other measures")
+    with pytest.raises(AssertionError, match="measured again"):
+        listen_to(built.plan, built.folder, verify="all")
+
+
+@pytest.mark.parametrize("damage", ["", "{}", '{"key": 1', '{"key": "x", "clips": [[1]]}'])
+def test_a_damaged_note_is_heard_again(made, heard, damage, monkeypatch):
+    built, _ = made
+    (note,) = (built.folder / ".otoscope" / "heard").glob("*-8.json")
+    whole = note.read_text()
+    if "clips" in damage:
+        damage = json.dumps(json.loads(damage) | {"key": json.loads(whole)["key"]})
+    note.write_text(damage)
+    measured = ShardHeard(heard.clips, heard.source_slopes)
+    monkeypatch.setattr(listening, "listen", lambda *whatever, **named: measured)
+    listen_to(built.plan, built.folder, verify="all")
+    assert note.read_text() == whole
+
+
+def test_the_hash_of_the_measures_follows_their_code(monkeypatch, tmp_path):
+    (tmp_path / "measures").mkdir()
+    (tmp_path / "measures" / "levels.py").write_text("one")
+    monkeypatch.setattr(listening.otoscope.acoustics, "__path__", [str(tmp_path)])
+    before = listening.measures_sha256.__wrapped__()
+    (tmp_path / "measures" / "levels.py").write_text("two")
+    assert listening.measures_sha256.__wrapped__() != before
+
+
+def test_nobody_is_asked_nothing(made):
+    built, _ = made
+    nothing = listen_to(built.plan, built.folder, verify="none")
+    assert nothing == Hearing("not asked", [], {"volume": [], "audio_distortion": []})
+    assert observe(nothing).rows == ()
+    assert confounds_of(nothing).all_tiers == Confounds((), ())
+
+
+def test_a_sample_takes_all_conditions_equally_often():
+    seen = [k for position in range(40) for k in listening.sampled_cells(position, 4)]
+    assert set(np.bincount(seen)) == {20}
+
+
+def test_the_card_s_table():
+    head, _, row = REPORT.table.split("\n")
+    cells = dict(zip(head.split(" | "), row.split(" | "), strict=True))
+    assert cells["level"] == "0.90 [0.80, 1.00]"
+    assert cells["modulation"] == "intended"
+    assert cells["pitch"] == "–"
+    assert cells["all together"] == "0.80 [0.70, 0.90]"
+    assert cells["all together, high tier |"] == "– |"
+    assert REPORT.not_measurable == ["voice vibration, pitch: 40 no voiced frame"]
+
+
+def test_the_worst_confound_is_the_farthest_from_a_half():
+    rows = [
+        area("echo", "level", 0.7), area("echo", "snr", 0.1), area("echo", "pitch", 0.8),
+        area("echo", "modulation", 0.99, intended=True),
+        ConfoundRow("echo", "tempo", False, UNKNOWN, 0, 0, {}),
+    ]  # fmt: skip
+    assert worst(rows).name == "snr"
+    assert worst(rows[3:]) is None
+
+
+def test_the_terminal_says_the_worst_of_each_category():
+    text = confounds_text(REPORT)
+    (line,) = (line for line in text.split("\n") if "voice vibration" in line)
+    cells = [cell.strip() for cell in line.strip("│").split("│")]
+    assert cells == ["voice vibration", "level", "0.90 [0.80, 1.00]", "0.80 [0.70, 0.90]", "–"]
+
+
+def test_cells_say_in_colour_what_they_say_in_words():
+    (row,) = heat_table({"paper": made_up(0.2)})
+    cells = dict(zip((*COLUMNS, "together"), row.cells, strict=True))
+    assert cells["level"][:5] == ("0.20", "0.10–0.30", False, "below", 0.6)
+    assert cells["modulation"][:5] == ("0.50", "0.40–0.60", True, "above", 0.0)
+    assert (cells["pitch"].number, cells["pitch"].n_missing) == ("–", 40)
+    assert cells["together"][:5] == ("0.80", "0.70–0.90", False, "above", 0.6)
+
+
+def test_builds_stand_under_one_another():
+    rows = heat_table({"paper": made_up(0.9), "controlled": made_up(0.5)})
+    assert [(r.category, r.build) for r in rows] == [
+        ("voice_vibration", "paper"),
+        ("voice_vibration", "controlled"),
+    ]
+
+
+def test_findings_are_read_as_they_were_written(made, heard):
+    built, corpus = made
+    report, confounds = observe(heard), confounds_of(heard)
+    keep_findings(built, corpus, report, confounds)
+    found = kept_findings(built.folder)
+    assert found.observer == report
+    assert found.profile == "paper"
+    assert len(found.sources) == 2
+    assert [r.name for r in found.confounds.widest.rows] == [r.name for r in confounds.widest.rows]
+    for one, other in zip(found.confounds.all_tiers.rows, confounds.all_tiers.rows, strict=True):
+        np.testing.assert_equal(one, other)
+    assert together_auc(found.confounds.all_tiers, "nothing") is UNKNOWN
+
+
+def test_a_folder_without_findings_is_named(tmp_path, made):
+    with pytest.raises(BuildError, match=f"{tmp_path} holds no finished build"):
+        kept_findings(tmp_path)
+    built, corpus = made
+    nothing = listen_to(built.plan, built.folder, verify="none")
+    keep_findings(built, corpus, observe(nothing), confounds_of(nothing))
+    with pytest.raises(BuildError, match="nobody listened to it; build it with --verify sample"):
+        kept_findings(built.folder)
+
+
+def test_a_finished_build_says_so_everywhere(made):
+    built, corpus = made
+    said = finish(built, corpus, verify="all")
+    areas = by_category(kept_findings(built.folder).confounds.all_tiers.rows)
+    edges = areas["audio_distortion"]["edges"]
+    assert edges.intended is False
+    assert "What else moves" in said
+    card = (built.folder / "README.md").read_text()
+    assert auc_text(edges.auc) in card[card.index("## What else moves") :]
+    page = (built.folder / "index.html").read_text()
+    assert page.count('data-confounds="audio_distortion"') == 2  # all tiers, and the high one
+    assert page.count('data-confounds="volume"') == 2
+
+
+@pytest.mark.slow
+def test_two_processes_hear_what_one_hears(made, heard):
+    built, _ = made
+    for note in (built.folder / ".otoscope" / "heard").iterdir():
+        note.unlink()
+    again = listen_to(built.plan, built.folder, verify="all", num_proc=2)
+    np.testing.assert_equal([c._asdict() for c in again.clips], [c._asdict() for c in heard.clips])
