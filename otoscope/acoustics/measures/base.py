@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int16
+from scipy import fft
 
 from otoscope.acoustics.codec import FULL_SCALE
 from otoscope.acoustics.spans import Span
@@ -99,7 +100,7 @@ def power_spectra(
     taper = np.hanning(length + 2)[1:-1]
     n_fft = 1 << (length - 1).bit_length()
     tapered = (rows * (taper * np.sqrt(2 / (n_fft * np.sum(taper**2))))).astype(np.float32)
-    spectra = np.fft.rfft(tapered, n=n_fft, axis=-1)
+    spectra = fft.rfft(tapered, n=n_fft, axis=-1)
     power = spectra.real.astype(np.float64) ** 2 + spectra.imag.astype(np.float64) ** 2
     return place, power, np.fft.rfftfreq(n_fft, 1 / sampling_rate)
 
