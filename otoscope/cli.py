@@ -4,6 +4,7 @@ otoscope render speech.wav louder.wav --category volume --direction up
 otoscope compare runs/first runs/second
 otoscope show runs/first ID
 otoscope audit-parse runs/first
+otoscope fit-observer --dataset ./vocalgrad --out observer.json
 otoscope doctor
 """
 
@@ -14,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from otoscope.cli_fit import fit_observer
 from otoscope.cli_run import app as run_app
 
 app = typer.Typer(
@@ -22,6 +24,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(run_app, name="run")
+app.command()(fit_observer)
 
 
 @app.command()

@@ -16,8 +16,9 @@ def perception(
     model: Annotated[
         str,
         typer.Option(
-            help=r"KIND[:NAME]\[@REVISION]: observer, constant:increase, random:0, replay:FILE, "
-            "transformers:PATH_OR_ID@REV, openai:NAME, or my_package.my_module:MyModel."
+            help=r"KIND[:NAME]\[@REVISION]: observer, fitted:FILE, constant:increase, random:0, "
+            "replay:FILE, transformers:PATH_OR_ID@REV, openai:NAME, or "
+            "my_package.my_module:MyModel."
         ),
     ],
     out: Annotated[Path, typer.Option(help="The run folder; run again to go on.")],

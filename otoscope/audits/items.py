@@ -184,11 +184,7 @@ def open_items(
         raise DatasetError(
             f"a dataset in memory is one split, a datasets.Dataset, not a {type(dataset).__name__}"
         )
-    if not Path(dataset).is_dir() and revision is None:
-        raise DatasetError(
-            f"{str(dataset)!r} is no folder here; a Hub repository needs --revision, because what "
-            "it holds may change"
-        )
+    _refuse_unpinned(dataset, revision)
     tables = []
     for config in configs or (None,):  # type: ignore[list-item]
         try:
@@ -197,6 +193,14 @@ def open_items(
             raise DatasetError(f"{dataset}: {_told(error)}") from error
         tables.append((config or "default", table))
     return Items(tables, Path(dataset))
+
+
+def _refuse_unpinned(dataset: str | Path, revision: str | None) -> None:
+    if not Path(dataset).is_dir() and revision is None:
+        raise DatasetError(
+            f"{str(dataset)!r} is no folder here; a Hub repository needs --revision, because what "
+            "it holds may change"
+        )
 
 
 def _told(error: Exception) -> str:
@@ -210,3 +214,22 @@ def configs_in(dataset: str | Path | datasets.Dataset, revision: str | None = No
     if isinstance(dataset, datasets.Dataset):
         return []
     return list(datasets.get_dataset_config_names(str(dataset), revision=revision))
+
+
+def splits_in(
+    dataset: str | Path, configs: Sequence[str] = (), revision: str | None = None
+) -> list[str]:
+    """Names of the splits that every one of these configs has; of the default one when empty.
+
+    Raises:
+        DatasetError: It cannot be found.
+    """
+    _refuse_unpinned(dataset, revision)
+    found: list[list[str]] = []
+    for config in configs or (None,):  # type: ignore[list-item]
+        try:
+            names = datasets.get_dataset_split_names(str(dataset), config, revision=revision)
+        except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
+            raise DatasetError(f"{dataset}: {_told(error)}") from error
+        found.append(list(names))
+    return [name for name in found[0] if all(name in names for names in found)]

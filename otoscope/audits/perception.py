@@ -219,7 +219,7 @@ def run(
         planning: Arguments of `plan`.
 
     Raises:
-        ModelError: The model is not being given the sound.
+        ModelError: The model is not being given the sound, or was trained on what it is asked.
         RunError: The folder holds another run.
     """
     if isinstance(model, str):
@@ -279,7 +279,10 @@ def _share(rank: int | None, world: int | None) -> tuple[int, int]:
 
 
 def _fit(model: Any, dataset: str | Path | datasets.Dataset, planned: Perception) -> None:
-    """Gives a model that asks for it the unchanged clips, where the dataset has them."""
+    """Shows a model what it will be asked about, and gives it unchanged clips, if it wants them."""
+    if hasattr(model, "check_rows"):
+        asked_about = {q.id for q in planned.questions.values()}
+        model.check_rows([row for row in planned.items.rows if row["id"] in asked_about])
     if not hasattr(model, "fit"):
         return
     split, revision = planned.choices.get("split", "test"), planned.choices.get("revision")

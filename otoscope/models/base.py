@@ -120,6 +120,8 @@ class Model(Protocol):
     - `sampling_rate`: the rate in Hz the model hears at; content above half of it is inaudible.
     - `max_audio_s`: the longest clip it can hear.
     - `heard(asked) -> bytes`: what the model is given of the sound, for the hearing check.
+    - `check_rows(rows)`: raises `ModelError` where it must not be asked about rows of a dataset,
+      such as those it was trained on.
     - `stream(asked) -> iterator of (index, answer)`: answers in the order in which they arrive.
     """
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from otoscope.models import MODELS
 from otoscope.models.base import Model, ModelError
 
-NAMES_TAKEN_WHOLE = {"constant", "random", "replay", "human"}
+NAMES_TAKEN_WHOLE = {"constant", "fitted", "random", "replay", "human"}
 """Kinds whose name is a text or a path, in which `@` means nothing."""
 
 EXTRAS = {"openai": "api", "transformers": "models"}

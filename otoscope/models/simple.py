@@ -7,8 +7,10 @@ sound.
 
 import hashlib
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
+
+import numpy as np
 
 from otoscope.acoustics.measures import CUES
 from otoscope.acoustics.observers import SlopeObserver, fit_slope_observer
@@ -101,30 +103,50 @@ class Observer:
 
     def heard(self, asked: Asked) -> bytes:
         """The samples of the clip asked about, and its span."""
-        sound = _clip_asked_about(asked)
-        if sound is None:
-            return b""
-        return f"{sound.sampling_rate} {span_of(sound)} ".encode() + sound.samples.tobytes()
+        return heard_by_measures(asked)
 
     def _listen(self, asked: Asked) -> Answer:
-        question = asked.question
-        category = question.attribute.replace(" ", "_")
-        if category not in CUES:
-            return _refused(f"there is no measure for {question.attribute!r}")
-        if not set(DIRECTIONS) <= set(question.labels):
-            return _refused(
-                f"it tells increase from decrease, not {' from '.join(question.labels)}"
-            )
-        sound = _clip_asked_about(asked)
-        if sound is None:
-            return _refused("the question has no clip")
-        span = span_of(sound)
-        if span is None:
-            return _refused(f"no speech found in {sound.id!r}")
-        heard = self.observer.answer(sound.samples, sound.sampling_rate, span, category)
-        if heard is None:
-            return _refused(f"the cue of {category} cannot be measured in {sound.id!r}")
-        return Answer(heard)
+        return listen(asked, CUES, self.observer.answer)
+
+
+def heard_by_measures(asked: Asked) -> bytes:
+    """All that an observer is given of a question: the samples of its clip, and their span."""
+    sound = _clip_asked_about(asked)
+    if sound is None:
+        return b""
+    return f"{sound.sampling_rate} {span_of(sound)} ".encode() + sound.samples.tobytes()
+
+
+def listen(
+    asked: Asked,
+    known: Container[str],
+    hear: Callable[[np.ndarray, int, Span, str], str | None],
+) -> Answer:
+    """What an observer answers about the asked attribute's cue; refuses what it cannot measure.
+
+    Args:
+        asked: A question about one clip.
+        known: Categories that it has an ear for.
+        hear: `(samples, sampling_rate, span, category)` to a direction, or None.
+    """
+    question = asked.question
+    category = question.attribute.replace(" ", "_")
+    if category not in CUES:
+        return _refused(f"there is no measure for {question.attribute!r}")
+    if category not in known:
+        return _refused(f"it has not learned {category}")
+    if not set(DIRECTIONS) <= set(question.labels):
+        return _refused(f"it tells increase from decrease, not {' from '.join(question.labels)}")
+    sound = _clip_asked_about(asked)
+    if sound is None:
+        return _refused("the question has no clip")
+    span = span_of(sound)
+    if span is None:
+        return _refused(f"no speech found in {sound.id!r}")
+    heard = hear(sound.samples, sound.sampling_rate, span, category)
+    if heard is None:
+        return _refused(f"the cue of {category} cannot be measured in {sound.id!r}")
+    return Answer(heard)
 
 
 def span_of(sound: Sound) -> Span | None:

@@ -1,0 +1,170 @@
+"""The fitted observer as a model: read from a file of numbers, and never asked about its lessons.
+
+`otoscope fit-observer` writes the file. It holds, besides the weights, which sources and speakers
+they were learned from; a run about any of these is refused.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from otoscope.acoustics.fitted import FittedObserver, from_numbers
+from otoscope.models.base import Answer, Asked, ModelError
+from otoscope.models.simple import heard_by_measures, listen
+from otoscope.version import __version__
+from otoscope.whole import write_whole
+
+KIND = "fitted observer"
+SCHEMA = 1
+WAY_OUT = "write one with: otoscope fit-observer --dataset FOLDER --out observer.json"
+
+
+@dataclass(frozen=True)
+class TrainedOn:
+    """The clips an observer has learned from.
+
+    Attributes:
+        dataset, revision, split: Where they are from, as it was named.
+        content_sha256: Of the ids and audio hashes of all clips learned from.
+        profiles: By whose rules they were made; empty where the rows do not say.
+        n_clips: How many of each category.
+        sources, speakers: Whom they are of.
+    """
+
+    dataset: str
+    revision: str | None
+    split: str
+    content_sha256: str
+    profiles: tuple[str, ...]
+    n_clips: Mapping[str, int]
+    sources: tuple[str, ...]
+    speakers: tuple[str, ...]
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The same with counts instead of names."""
+        told = asdict(self)
+        n_sources, n_speakers = len(told.pop("sources")), len(told.pop("speakers"))
+        return told | {
+            "profiles": list(self.profiles),
+            "n_sources": n_sources,
+            "n_speakers": n_speakers,
+        }
+
+
+class Fitted:
+    """Answers from weights learned elsewhere, see `otoscope.acoustics.fitted`."""
+
+    def __init__(self, observer: FittedObserver, trained_on: TrainedOn) -> None:
+        self.observer, self.trained_on = observer, trained_on
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What it has learned from, and a hash of what it has learned."""
+        learned = json.dumps(self.observer.numbers(), sort_keys=True)
+        return {
+            "kind": "fitted",
+            "categories": list(self.observer.weights),
+            "weights_sha256": hashlib.sha256(learned.encode()).hexdigest(),
+            "trained_on": self.trained_on.summary,
+        }
+
+    def answer(self, questions: Sequence[Asked]) -> list[Answer]:
+        """`increase` or `decrease`; refuses what it cannot measure or has not learned."""
+        observer = self.observer
+        return [listen(asked, observer.weights, observer.answer) for asked in questions]
+
+    def heard(self, asked: Asked) -> bytes:
+        """The samples of the clip asked about, and its span."""
+        return heard_by_measures(asked)
+
+    def check_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Refuses rows of a source or speaker it has learned from.
+
+        Raises:
+            ModelError: There are such rows.
+        """
+        rows = list(rows)
+        shared = overlap(rows, self.trained_on.sources, self.trained_on.speakers)
+        if shared:
+            raise ModelError(
+                f"this observer was trained on {shared} that it is to be asked about; ask about "
+                "others, or fit it on a split whose speakers are not in this one"
+            )
+
+    def save(self, path: Path) -> None:
+        """Writes everything as JSON numbers and names."""
+        content = {
+            "kind": KIND,
+            "schema": SCHEMA,
+            "otoscope_version": __version__,
+            "trained_on": asdict(self.trained_on),
+            "categories": self.observer.numbers(),
+        }
+        write_whole(path, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def source_of(row: Mapping[str, Any]) -> str:
+    """The source clip of a row; a row that names none is its own."""
+    return str(row.get("source_id") or row["id"])
+
+
+def speaker_of(row: Mapping[str, Any]) -> str | None:
+    """The speaker of a row, if it says."""
+    speaker = row.get("speaker_id")
+    return None if speaker in (None, "") else str(speaker)
+
+
+def overlap(
+    rows: Iterable[Mapping[str, Any]], sources: Iterable[str], speakers: Iterable[str]
+) -> str:
+    """Which of these sources or speakers some rows are of, in words; empty when none is.
+
+    >>> overlap([{"id": "a", "speaker_id": "p1"}, {"id": "b", "speaker_id": "p2"}], (), ["p2"])
+    "1 speaker(s) ('p2')"
+    """
+    rows = list(rows)
+    for what, known, of in (
+        ("source", set(sources), source_of),
+        ("speaker", set(speakers), speaker_of),
+    ):
+        if shared := sorted({name for row in rows if (name := of(row)) in known}):
+            return f"{len(shared)} {what}(s) ({', '.join(map(repr, shared[:3]))})"
+    return ""
+
+
+def open_fitted(name: str | None, revision: str | None = None) -> Fitted:
+    """`fitted:FILE`.
+
+    Raises:
+        ModelError: There is no such file, it is not of this kind, or of another version.
+    """
+    if not name or revision is not None:
+        raise ModelError(f"fitted: name its file, as in fitted:observer.json; {WAY_OUT}")
+    try:
+        content = json.loads(Path(name).read_bytes())
+    except OSError as error:
+        raise ModelError(f"fitted: {name}: {error.strerror}; {WAY_OUT}") from None
+    except ValueError as error:
+        raise ModelError(f"fitted: {name} is not JSON ({error}); {WAY_OUT}") from None
+    if not isinstance(content, dict) or content.get("kind") != KIND:
+        raise ModelError(f"fitted: {name} holds no fitted observer; {WAY_OUT}")
+    found = content.get("schema"), content.get("otoscope_version")
+    if found != (SCHEMA, __version__):
+        raise ModelError(
+            f"fitted: {name} was written by otoscope {found[1]} (schema {found[0]}), whose "
+            f"measures may differ from those of {__version__}; fit it again"
+        )
+    try:
+        known = content["trained_on"]
+        values: dict[str, Any] = {
+            field.name: tuple(value) if isinstance(value := known[field.name], list) else value
+            for field in fields(TrainedOn)
+        }
+        trained_on = TrainedOn(**values)
+        return Fitted(from_numbers(content["categories"]), trained_on)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ModelError(f"fitted: {name} is damaged ({error}); fit it again") from None
