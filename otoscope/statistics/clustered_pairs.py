@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Bool, Shaped
 from scipy.stats import t as student
 
-from otoscope.statistics.intervals import wilson
+from otoscope.statistics.intervals import means_of_groups, wilson
 from otoscope.statistics.pairs import UNKNOWN_DIFFERENCE, Difference, difference_of_draws
 
 
@@ -13,12 +13,13 @@ def clustered_difference(
     second: Bool[np.ndarray, " n_items"],
     clusters: Shaped[np.ndarray, " n_items"],
     *,
+    groups: Shaped[np.ndarray, " n_items"] | None = None,
     confidence: float = 0.95,
 ) -> Difference:
     """Interval of the difference in shares, from the spread between clusters.
 
-    The estimate is the plain difference; its variance comes from how far each cluster departs
-    from it; the interval is Student's t with one degree of freedom less than there are clusters,
+    The estimate is the plain difference, or the mean of the groups' differences; its variance comes
+    from how far each cluster departs from it; the interval is Student's t with one degree of freedom less than there are clusters,
     cut at -1 and 1.
 
     Where all clusters agree there is no spread to measure. Then at most a share w of clusters is
@@ -29,6 +30,7 @@ def clustered_difference(
     Args:
         first, second: Whether each question was answered rightly; item i is the same question.
         clusters: Which cluster (source clip) each question belongs to.
+        groups: What counts alike however many questions it has, such as categories.
         confidence: Coverage, 0.95 by default.
 
     Raises:
@@ -40,17 +42,18 @@ def clustered_difference(
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
     if first.size == 0:
         return UNKNOWN_DIFFERENCE
-    size, gain = _by_cluster(first, second, clusters)
-    estimate, n_clusters = int(gain.sum()) / first.size, len(size)
+    gain, member = _gains(first, second, clusters)
+    means, group, size = means_of_groups(gain, groups)
+    estimate, n_clusters = float(means.mean()), int(member.max()) + 1
     if n_clusters == 1:
         return Difference(estimate, -1.0, 1.0)
-    excess = gain - estimate * size
-    if np.allclose(excess, 0, atol=1e-9):
+    excess = np.bincount(member, weights=(gain - means[group]) / (size[group] * len(size)))
+    if np.allclose(excess, 0, atol=1e-12):
         unlike = wilson(0, n_clusters, confidence=confidence).high
         return Difference(
             estimate, estimate - unlike * (1 + estimate), estimate + unlike * (1 - estimate)
         )
-    error = np.sqrt(n_clusters / (n_clusters - 1) * float(excess @ excess)) / first.size
+    error = np.sqrt(n_clusters / (n_clusters - 1) * float(excess @ excess))
     reach = float(student.ppf((1 + confidence) / 2, n_clusters - 1) * error)
     return Difference(estimate, max(-1.0, estimate - reach), min(1.0, estimate + reach))
 
@@ -83,20 +86,20 @@ def clustered_bootstrap_difference(
         raise ValueError(f"n_resamples must be at least 1, got {n_resamples}")
     if first.size == 0:
         return UNKNOWN_DIFFERENCE
-    size, gain = _by_cluster(first, second, clusters)
+    gains, member = _gains(first, second, clusters)
+    size, gain = np.bincount(member), np.bincount(member, weights=gains)
     drawn = rng.integers(len(size), size=(n_resamples, len(size)))
     draws = gain[drawn].sum(axis=1) / size[drawn].sum(axis=1)
     return difference_of_draws(int(gain.sum()) / first.size, draws, confidence)
 
 
-def _by_cluster(
+def _gains(
     first: np.ndarray, second: np.ndarray, clusters: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Size of each cluster, and how many more the first has right in it."""
+    """By how much the first is better at each question, and the number of its cluster."""
     if not first.size == second.size == clusters.size:
         raise ValueError(
             f"{first.size} and {second.size} answers but {clusters.size} cluster names"
         )
     _, member = np.unique(clusters, return_inverse=True)
-    gain = first.astype(np.int64) - second
-    return np.bincount(member), np.bincount(member, weights=gain)
+    return first.astype(np.int64) - second, member

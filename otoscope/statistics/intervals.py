@@ -85,7 +85,7 @@ def clustered_interval(
     if correct.size == 0:
         return UNKNOWN
     _, member = np.unique(clusters, return_inverse=True)
-    shares, group, size = _by_group(correct, groups)
+    shares, group, size = means_of_groups(correct, groups)
     estimate, n_clusters = float(shares.mean()), int(member.max()) + 1
     if n_clusters == 1:
         return Interval(estimate, 0.0, 1.0)
@@ -138,19 +138,19 @@ def bootstrap_interval(
     return Interval(estimate, min(float(low), estimate), max(float(high), estimate))
 
 
+def means_of_groups(
+    values: np.ndarray, groups: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean of each group, which group each item belongs to, and sizes; without groups, of all."""
+    if groups is None:
+        return np.array([values.mean()]), np.zeros(values.size, int), np.array([values.size])
+    _, group, size = np.unique(groups, return_inverse=True, return_counts=True)
+    return np.bincount(group, weights=values) / size, group, size
+
+
 def _check_confidence(confidence: float) -> None:
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
-
-
-def _by_group(
-    correct: np.ndarray, groups: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Share right in each group, which group each item belongs to, and the size of each."""
-    if groups is None:
-        return np.array([correct.mean()]), np.zeros(correct.size, int), np.array([correct.size])
-    _, group, size = np.unique(groups, return_inverse=True, return_counts=True)
-    return np.bincount(group, weights=correct) / size, group, size
 
 
 def _wilson_of_share(share: float, n: int, confidence: float) -> Interval:

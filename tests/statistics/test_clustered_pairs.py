@@ -123,3 +123,19 @@ def test_what_cannot_be_is_refused():
         clustered_difference(*pair, confidence=1.0)
     with pytest.raises(ValueError, match="n_resamples must be at least 1, got 0"):
         clustered_bootstrap_difference(*pair, rng=rng(), n_resamples=0)
+
+
+def test_groups_count_alike_worked_by_hand():
+    # gains of group u: 1, 1, 0, 0 (mean 1/2), of group d: -1, 0 (mean -1/2), so 0 in all; each
+    # item weighs 1/8 in u and 1/4 in d. Beyond the mean of its group:
+    # cluster a: u 1/2, d -1/2: 1/16 - 1/8 = -1/16; b: u 1/2, d 1/2: 1/16 + 1/8 = 3/16;
+    # c: u -1/2 and -1/2: -1/8. Variance = 3/2 · (1 + 9 + 4)/256 = 21/256
+    first = np.array([1, 0, 1, 0, 0, 0], dtype=bool)
+    second = np.array([0, 1, 0, 0, 0, 0], dtype=bool)
+    clusters, groups = np.array(list("aabbcc")), np.array(list("ududuu"))
+    reach = student.ppf(0.975, 2) * np.sqrt(21 / 256)
+    assert clustered_difference(first, second, clusters, groups=groups) == pytest.approx(
+        (0, max(-1, -reach), min(1, reach))
+    )
+    alike = clustered_difference(first, second, clusters, groups=np.zeros(6))
+    assert alike == clustered_difference(first, second, clusters)
