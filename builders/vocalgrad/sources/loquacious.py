@@ -27,8 +27,8 @@ SOUND = "wav"
 COLUMNS = ("ID", "spk_id", "text", SOUND)
 COMMIT = re.compile(r"[0-9a-f]{40}")
 ATTRIBUTION = (
-    "LoquaciousSet (Parcollet and others, SpeechBrain, arXiv:2505.21578), test clips from "
-    "VoxPopuli (European Parliament, Meta) and Common Voice (Mozilla)."
+    "Parcollet and others, SpeechBrain (arXiv:2505.21578), from VoxPopuli (European Parliament, "
+    "Meta), Common Voice (Mozilla) and other corpora."
 )
 LICENCE_NOTE = (
     "LoquaciousSet gathers corpora with terms of their own; read its card before passing on "

@@ -33,9 +33,7 @@ from otoscope.acoustics.codec import AudioError
 SELECTIONS = ("published",)
 RELEASE = "sps-corpus-4.0-2026-06-12"
 N_DECODERS = 4
-ATTRIBUTION = (
-    "Common Voice Spontaneous Speech, Mozilla and its volunteers, from the Mozilla Data Collective."
-)
+ATTRIBUTION = "Mozilla and its volunteers, by way of the Mozilla Data Collective."
 PROMISE = (
     "Whoever downloads Common Voice agrees not to try to find out who the speakers are; the same "
     "is asked of you."
