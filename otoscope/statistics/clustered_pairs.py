@@ -19,8 +19,8 @@ def clustered_difference(
     """Interval of the difference in shares, from the spread between clusters.
 
     The estimate is the plain difference, or the mean of the groups' differences; its variance comes
-    from how far each cluster departs from it; the interval is Student's t with one degree of freedom less than there are clusters,
-    cut at -1 and 1.
+    from how far each cluster departs from it; the interval is Student's t with one degree of
+    freedom less than there are clusters, cut at -1 and 1.
 
     Where all clusters agree there is no spread to measure. Then at most a share w of clusters is
     unlike those seen (Wilson's upper bound for none among so many), each by no more than the scale
