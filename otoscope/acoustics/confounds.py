@@ -20,7 +20,7 @@ from otoscope.acoustics.measures import CUES, MEASURES
 from otoscope.acoustics.trajectories import LABELS
 from otoscope.registry import Registry
 from otoscope.statistics.intervals import UNKNOWN, Interval
-from otoscope.statistics.separation import SEED, stratified_auc
+from otoscope.statistics.separation import stratified_auc
 
 HEAD, TAIL = "head", "tail"
 
@@ -103,7 +103,7 @@ class ConfoundRow:
     Attributes:
         intended: It is part of what the category is about; otherwise it is a confound.
         auc: Of the contrast for the label `increase`, over pairs of clips of the same tier and
-            curve; 95 % interval from resampled sources. All NaN where no pair could be measured.
+            curve; 95 % interval clustered by source. All NaN where no pair could be measured.
         n, n_sources: Clips that could be measured, and the sources they come from.
         n_not_measurable: The other clips, by reason.
     """
@@ -144,13 +144,7 @@ class Confounds:
     together: tuple[TogetherRow, ...]
 
 
-def measure_confounds(
-    clips: Iterable[Contrasted],
-    *,
-    tier: str | None = None,
-    n_resamples: int = 2000,
-    seed: int = SEED,
-) -> Confounds:
+def measure_confounds(clips: Iterable[Contrasted], *, tier: str | None = None) -> Confounds:
     """How well each contrast, and all confounds together, tell the label.
 
     Clips are compared within tier and curve only. Clips in which nothing changes have no label to
@@ -159,7 +153,6 @@ def measure_confounds(
     Args:
         clips: Of any categories.
         tier: Only the clips of this tier.
-        n_resamples, seed: Of the intervals, see `stratified_auc`.
 
     Raises:
         LookupError: An unknown category.
@@ -175,11 +168,11 @@ def measure_confounds(
     ordered = [(c, _Labelled(by_category[c])) for c in INTENDED if c in by_category]
     return Confounds(
         tuple(
-            _row(category, name, labelled, n_resamples, seed)
+            _row(category, name, labelled)
             for category, labelled in ordered
             for name in measured_in(category)
         ),
-        tuple(_together(category, labelled, n_resamples, seed) for category, labelled in ordered),
+        tuple(_together(category, labelled) for category, labelled in ordered),
     )
 
 
@@ -195,14 +188,11 @@ class _Labelled:
     def values(self, name: str) -> np.ndarray:
         return np.array([c.value[name] for c in self.clips], float)
 
-    def auc(self, scores: np.ndarray, at: np.ndarray, n_resamples: int, seed: int) -> Interval:
-        return stratified_auc(
-            scores[at], self.rises[at], self.strata[at], self.sources[at],
-            n_resamples=n_resamples, seed=seed,
-        )  # fmt: skip
+    def auc(self, scores: np.ndarray, at: np.ndarray) -> Interval:
+        return stratified_auc(scores[at], self.rises[at], self.strata[at], self.sources[at])
 
 
-def _row(category: str, name: str, labelled: _Labelled, n_resamples: int, seed: int) -> ConfoundRow:
+def _row(category: str, name: str, labelled: _Labelled) -> ConfoundRow:
     values = labelled.values(name)
     known = np.isfinite(values)
     missing = Counter(
@@ -212,20 +202,20 @@ def _row(category: str, name: str, labelled: _Labelled, n_resamples: int, seed: 
         category,
         name,
         intends(category, name),
-        labelled.auc(values, known, n_resamples, seed),
+        labelled.auc(values, known),
         int(known.sum()),
         len(np.unique(labelled.sources[known])),
         dict(sorted(missing.items())),
     )
 
 
-def _together(category: str, labelled: _Labelled, n_resamples: int, seed: int) -> TogetherRow:
+def _together(category: str, labelled: _Labelled) -> TogetherRow:
     names = tuple(n for n in measured_in(category) if not intends(category, n))
     n_sources = len(np.unique(labelled.sources))
     scores = _unseen_scores(labelled, names) if n_sources >= LEAST_SOURCES else None
     auc = UNKNOWN
     if scores is not None:
-        auc = labelled.auc(scores, np.ones(len(scores), bool), n_resamples, seed)
+        auc = labelled.auc(scores, np.ones(len(scores), bool))
     return TogetherRow(category, names, auc, len(labelled.clips), n_sources)
 
 

@@ -93,7 +93,7 @@ def clustered_interval(
     excess = np.bincount(member, weights=beyond)
     variance = n_clusters / (n_clusters - 1) * float(excess @ excess)
     if np.allclose(excess, 0, atol=1e-12):
-        return _wilson_of_share(estimate, n_clusters, confidence)
+        return wilson_of_share(estimate, n_clusters, confidence)
     reach = student.ppf((1 + confidence) / 2, n_clusters - 1) * np.sqrt(variance)
     reach /= estimate * (1 - estimate)
     centre = np.log(estimate / (1 - estimate))
@@ -153,7 +153,7 @@ def _check_confidence(confidence: float) -> None:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
 
 
-def _wilson_of_share(share: float, n: int, confidence: float) -> Interval:
+def wilson_of_share(share: float, n: int, confidence: float) -> Interval:
     """Wilson's interval of a share of `n` items, where share times n need not be whole."""
     z2 = float(student.ppf((1 + confidence) / 2, np.inf)) ** 2
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)

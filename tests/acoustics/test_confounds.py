@@ -91,7 +91,7 @@ def test_what_is_unknown_is_named(category, name):
 
 
 def test_rows_come_in_the_order_of_the_tables():
-    found = measure_confounds([*made_up("echo"), *made_up("volume")], n_resamples=10)
+    found = measure_confounds([*made_up("echo"), *made_up("volume")])
     assert [r.name for r in found.rows if r.category == "echo"] == list(measured_in("echo"))
     assert [r.category for r in found.together] == ["volume", "echo"]
 
@@ -115,7 +115,7 @@ def test_an_area_is_what_scikit_learn_says_of_its_strata():
             chosen = [c for c in clips if (c.tier, c.curve) == (tier, curve)]
             ups = [c.direction == "up" for c in chosen]
             areas.append(roc_auc_score(ups, [c.value["pitch"] for c in chosen]))
-    found = row(measure_confounds(clips, n_resamples=10), "pitch")
+    found = row(measure_confounds(clips), "pitch")
     assert found.auc.estimate == pytest.approx(np.mean(areas))  # as many pairs in each
     assert (found.n, found.n_sources) == (24 * N_SOURCES, N_SOURCES)
 
@@ -125,17 +125,17 @@ def test_one_tier_alone():
         c if c.tier == "high" else c._replace(value=dict.fromkeys(c.value, 0.0))
         for c in made_up(level=3.0)
     ]
-    alone = row(measure_confounds(clips, tier="high", n_resamples=10), "level")
+    alone = row(measure_confounds(clips, tier="high"), "level")
     assert alone.n == 8 * N_SOURCES
     assert alone.auc.estimate > 0.95
-    assert row(measure_confounds(clips, n_resamples=10), "level").auc.estimate < 0.7
+    assert row(measure_confounds(clips), "level").auc.estimate < 0.7
 
 
 def test_what_could_not_be_measured_is_counted_by_reason_and_left_out():
     clips = made_up(level=2.0)
     clips[:5] = [without(c, "level", "silent span") for c in clips[:5]]
     clips[7] = without(clips[7], "level", "span too short")
-    found = row(measure_confounds(clips, n_resamples=10), "level")
+    found = row(measure_confounds(clips), "level")
     assert found.n_not_measurable == {"silent span": 5, "span too short": 1}
     assert found.n == len(clips) - 6
     assert found.auc.estimate > 0.8
@@ -143,7 +143,7 @@ def test_what_could_not_be_measured_is_counted_by_reason_and_left_out():
 
 def test_what_could_nowhere_be_measured_has_no_area():
     clips = [without(c, "pitch", "no voiced frame") for c in made_up()]
-    found = measure_confounds(clips, n_resamples=10)
+    found = measure_confounds(clips)
     assert np.isnan(row(found, "pitch").auc).all()
     assert row(found, "pitch").n == 0
     assert np.isfinite(found.together[0].auc.estimate)
@@ -157,13 +157,13 @@ def test_all_confounds_together_tell_what_none_tells_alone():
         own, sign = 3 * rng.normal(), 1 if clip.direction == "up" else -1
         value = {**clip.value, "level": own + sign, "pitch": -own + sign}
         clips.append(clip._replace(value=value))
-    found = measure_confounds(clips, n_resamples=200)
+    found = measure_confounds(clips)
     assert max(row(found, n).auc.estimate for n in ("level", "pitch")) < 0.75
     assert found.together[0].auc.estimate > 0.99
 
 
 def test_together_leaves_out_what_is_intended():
-    found = measure_confounds(made_up(modulation=9.0, reverberance=9.0, edges=9.0), n_resamples=100)
+    found = measure_confounds(made_up(modulation=9.0, reverberance=9.0, edges=9.0))
     together = found.together[0]
     assert set(together.names) == set(measured_in("echo")) - {"modulation", "reverberance", "edges"}
     assert 0.4 < together.auc.estimate < 0.6
@@ -180,7 +180,7 @@ def test_what_one_source_gives_away_does_not_count():
         )
         for c in made_up()
     ]
-    assert measure_confounds(clips, n_resamples=100).together[0].auc.estimate < 0.6
+    assert measure_confounds(clips).together[0].auc.estimate < 0.6
 
 
 def test_not_being_measurable_can_give_the_label_away():
@@ -188,22 +188,22 @@ def test_not_being_measurable_can_give_the_label_away():
         without(c, "pitch", "not measurable in the second half") if c.direction == "up" else c
         for c in made_up()
     ]
-    found = measure_confounds(clips, n_resamples=100)
+    found = measure_confounds(clips)
     assert np.isnan(row(found, "pitch").auc.estimate)  # no pair is left to compare
     assert found.together[0].auc.estimate > 0.95
 
 
 def test_too_few_sources_for_a_model_and_one_source_for_an_interval():
-    few = measure_confounds(made_up(n_sources=3), n_resamples=10).together[0]
+    few = measure_confounds(made_up(n_sources=3)).together[0]
     assert np.isnan(few.auc).all()
     assert few.n_sources == 3
-    alone = measure_confounds(made_up(n_sources=1), n_resamples=10)
+    alone = measure_confounds(made_up(n_sources=1))
     assert row(alone, "level").auc[1:] == (0, 1)
 
 
 def test_one_label_alone_tells_nothing():
     clips = [c for c in made_up() if c.direction == "up"]
-    found = measure_confounds(clips, n_resamples=10)
+    found = measure_confounds(clips)
     assert np.isnan([r.auc.estimate for r in (*found.rows, *found.together)]).all()
 
 
