@@ -24,12 +24,14 @@ from builders.vocalgrad.making import (
 )
 from builders.vocalgrad.making import build as make
 from builders.vocalgrad.sources.base import Skipped, SourceError
-from builders.vocalgrad.sources.choose import Choice, open_choice
+from builders.vocalgrad.sources.choose import Choice, loquacious_place, open_choice
+from builders.vocalgrad.sources.loquacious_verify import verify_rows
 from builders.vocalgrad.sources.partition import leaks
 from builders.vocalgrad.sources.vctk_verify import verify
 from builders.vocalgrad.spans_page import write_spans_page
 from builders.vocalgrad.survey import read_corrections, survey
 from otoscope.acoustics.spans import Policy, Problem
+from otoscope.folders import cache_folder
 from otoscope.progress import Shown
 from otoscope.registry import UnknownName
 
@@ -42,12 +44,17 @@ Where = Annotated[
     typer.Option(
         "--source",
         help="KIND[:WHERE]: `voices[:N]` (N sources spoken by voices that ship in packages), "
-        "`vctk:PATH`, `folder:PATH`, `dataset:PATH_OR_REPO[@REVISION]`.",
+        "`vctk:PATH`, `folder:PATH`, `dataset:PATH_OR_REPO[@REVISION]`, "
+        "`loquacious[:REPO_OR_FOLDER][@REVISION]`, `cv-spontaneous:PATH`.",
     ),
 ]
 Splits = Annotated[str, typer.Option(help="Comma-separated: test, train, validation.")]
 Selection = Annotated[
-    str, typer.Option(help="VCTK: `published` (our draw), `frozen` (the list), `all` (every clip).")
+    str,
+    typer.Option(
+        help="`published` (our draw by the published rules), `frozen` (the published list; vctk, "
+        "loquacious), `all` (every clip; vctk)."
+    ),
 ]
 Microphone = Annotated[str, typer.Option(help="VCTK 0.92: `mic1` or `mic2`.")]
 Metadata = Annotated[
@@ -112,9 +119,7 @@ def build(
     on_error: Annotated[
         OnError, typer.Option(help="Stop at sources that cannot be used, or skip and count them.")
     ] = OnError.STOP,
-    verify: Annotated[
-        Verify, typer.Option(help="Which clips are listened to.")
-    ] = Verify.SAMPLE,
+    verify: Annotated[Verify, typer.Option(help="Which clips are listened to.")] = Verify.SAMPLE,
     num_proc: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     overwrite: Annotated[bool, typer.Option(help="Throw away another build in --out.")] = False,
     dry_run: Annotated[bool, typer.Option(help="Counts and sizes only; makes no sound.")] = False,
@@ -223,14 +228,43 @@ def list_sources(
 
 @sources_app.command("verify")
 def verify_sources(
-    vctk: Annotated[Path, typer.Argument(help="The folder with speaker-info.txt in it.")],
+    corpus: Annotated[
+        str,
+        typer.Argument(
+            help="A VCTK folder (with speaker-info.txt in it), or "
+            "`loquacious[:REPO_OR_FOLDER][@REVISION]`."
+        ),
+    ],
     microphone: Microphone = "mic1",
 ) -> None:
-    """Compares a VCTK folder with the published list of test clips; exit code 1 if it differs."""
-    report = verify(vctk, microphone=microphone)
-    typer.echo(report.summary())
-    if not (report.agrees and report.complete):
+    """Compares a corpus with the published list of test clips; exit code 1 if it differs.
+
+    VCTK and LoquaciousSet have such a list; of Common Voice only the rules are known.
+    """
+    asked = Choice(corpus)
+    if asked.kind == "cv-spontaneous":
+        raise SourceError("there is no published list of Common Voice clips to compare with")
+    if asked.kind == "loquacious":
+        agrees, summary = _compare_rows(asked)
+    else:
+        folder = Path(asked.where if asked.kind == "vctk" else corpus).expanduser()
+        report = verify(folder, microphone=microphone)
+        agrees, summary = report.agrees and report.complete, report.summary()
+    typer.echo(summary)
+    if not agrees:
         raise typer.Exit(1)
+
+
+def _compare_rows(asked: Choice) -> tuple[bool, str]:
+    where, revision = loquacious_place(asked)
+    with Shown().bar("Reading rows", 0) as step:
+        report = verify_rows(
+            where,
+            revision=revision,
+            work_folder=cache_folder() / "streamed",
+            progress=lambda done, total: step(done, total=True),
+        )
+    return report.agrees, report.summary()
 
 
 def _policies(nothing_found: Policy, short: Policy, loud_start: Policy) -> dict[Problem, Policy]:

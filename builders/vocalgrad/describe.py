@@ -5,6 +5,7 @@ from typing import Any
 
 from builders.vocalgrad.making import Built
 from builders.vocalgrad.plan import SPLITS
+from builders.vocalgrad.rates import low_rates
 from builders.vocalgrad.repository import configs_of, write_readme
 from builders.vocalgrad.sources.base import Corpus, Skipped
 from otoscope.acoustics.gradients import GRADIENTS
@@ -30,6 +31,7 @@ def write_card(built: Built, corpus: Corpus, observer: Any, confounds: Any) -> N
         rates=", ".join(
             f"{rate:,} Hz" for rate in sorted({s.sampling_rate for s in built.plan.sources})
         ),
+        low_rates=low_rates(built.plan),
         origins=Counter(s.span_origin for s in built.plan.sources),
         skipped=left_out(built, corpus),
         observer=observer,
