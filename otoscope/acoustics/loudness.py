@@ -4,7 +4,10 @@ import numpy as np
 from jaxtyping import Float, Float64
 from scipy import ndimage
 
+from otoscope.acoustics.clip import Clip
+
 BLOCK_S = 0.005
+N_PASSES = 3
 INAUDIBLE = 1e-10  # of the loudest block's power (-100 dB): what lies below is silence
 
 
@@ -28,19 +31,47 @@ def level_gain(
     """
     block = max(1, round(BLOCK_S * sampling_rate))
     size = max(1, round(window_s / BLOCK_S))
-    smooth = []
-    for x in (changed, wanted):
-        power = block_power(x, block)
-        smooth.append(_average(_average(power, size), size))
-    got, goal = smooth
+    got, goal = block_power(changed, block), block_power(wanted, block)
+    smooth_goal = _average(goal, size)
     floor = INAUDIBLE * max(got.max(initial=0), goal.max(initial=0))
-    heard = (got > floor) & (goal > 0)
-    gain = np.sqrt(np.where(heard, goal, 1) / np.where(heard, got, 1))
+    gain = np.ones_like(got)
+    for _ in range(N_PASSES):
+        smooth = _average(got * gain**2, size)
+        heard = (smooth > floor) & (smooth_goal > 0)
+        gain *= np.sqrt(np.where(heard, smooth_goal, 1) / np.where(heard, smooth, 1))
     middle = (np.arange(gain.size) + 0.5) * block - 0.5
     return np.interp(np.arange(changed.size), middle, gain).astype(np.float32)
+
+
+def at_level_of(
+    clip: Clip, changed: Float[np.ndarray, " n_samples"], window_s: float
+) -> Float[np.ndarray, " n_samples"]:
+    """A changed clip of unchanged length at the short-time level of the clip.
+
+    Head and tail get the very RMS that they had, so that they tell nothing by their level.
+    """
+    changed = changed * level_gain(changed, clip.samples, clip.sampling_rate, window_s)
+    start, end = clip.span
+    for part in (slice(0, start), slice(end, None)):
+        changed[part] *= match_gain(rms(clip.samples[part]), rms(changed[part]))
+    return changed
+
+
+def rms(x: np.ndarray) -> np.floating:
+    """Root mean square of a waveform, float64; 0 for an empty one."""
+    energy = np.einsum("i,i->", x, x, dtype=np.float64)
+    return np.sqrt(energy / max(x.size, 1))
+
+
+def match_gain(wanted: np.ndarray | np.floating, got: np.ndarray | np.floating) -> np.ndarray:
+    """Gains that bring RMS `got` to `wanted`, float32; 1 where either is 0."""
+    wanted, got = np.asarray(wanted), np.asarray(got)
+    usable = (wanted > 0) & (got > 0)
+    return np.where(usable, wanted / np.where(usable, got, 1), 1).astype(np.float32)
 
 
 def _average(
     power: Float64[np.ndarray, " n_blocks"], size: int
 ) -> Float64[np.ndarray, " n_blocks"]:
-    return ndimage.uniform_filter1d(power, size, mode="nearest")
+    once = ndimage.uniform_filter1d(power, size, mode="nearest")
+    return ndimage.uniform_filter1d(once, size, mode="nearest")

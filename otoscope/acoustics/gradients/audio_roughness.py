@@ -1,14 +1,16 @@
 """Audio roughness: a bit crusher."""
 
+import math
+
 import numpy as np
 
 from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
 from otoscope.acoustics.gradients.levels import pick_levels
-from otoscope.acoustics.segments import even_segments
 from otoscope.acoustics.trajectories import Trajectory
 
 FEWEST_BITS = {"low": 8.0, "mid": 6.0, "high": 4.0}
+BLOCK_S = 0.0125
 NOMINAL_RMS = 10 ** (-26 / 20)
 """Nominal speech level of telephony, -26 dB re full scale (ITU-T P.56 and P.830)."""
 
@@ -36,7 +38,7 @@ def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
 def relative(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """Any number of bits, and steps that follow the level, so that quiet sound is never silenced.
 
-    In every block of 50 ms the step is what it would be in speech of `NOMINAL_RMS` crushed to so
+    In every block of 12.5 ms the step is what it would be in speech of `NOMINAL_RMS` crushed to so
     many bits, in proportion to the block's RMS, which stays as it was. It never exceeds the
     block's peak, so something of every block remains.
     """
@@ -52,14 +54,17 @@ def relative(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Cha
 
 
 class Blocks:
-    """A clip in blocks of about 50 ms, evenly divided in head, span and tail."""
+    """A clip in blocks of about 12.5 ms, evenly divided in head, span and tail.
+
+    Short enough for the envelope to stay as it is up to some 25 Hz, where tremor is heard.
+    """
 
     def __init__(self, clip: Clip) -> None:
         bounds = [0]
         for part in (clip.head, clip.speech, clip.tail):
-            if part.size:
-                ends = even_segments(part.size, clip.sampling_rate).end
-                bounds.extend(bounds[-1] + ends)
+            n_blocks = math.ceil(part.size / (BLOCK_S * clip.sampling_rate))
+            ends = np.rint(np.linspace(0, part.size, n_blocks + 1)).astype(int)[1:]
+            bounds.extend(bounds[-1] + ends)
         self.start = np.array(bounds[:-1])
         self.length = np.diff(bounds)
         self.middle = self.start + self.length // 2

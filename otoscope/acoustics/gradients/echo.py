@@ -8,8 +8,7 @@ from scipy import signal
 
 from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
-from otoscope.acoustics.gradients.levels import match_gain, rms
-from otoscope.acoustics.loudness import level_gain
+from otoscope.acoustics.loudness import level_gain, match_gain, rms
 from otoscope.acoustics.trajectories import RAMP_S, Trajectory
 
 ROOM = {"low": 0.55, "mid": 0.75, "high": 0.90}

@@ -10,6 +10,7 @@ import numpy as np
 
 from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import Changed
+from otoscope.acoustics.loudness import match_gain, rms
 from otoscope.acoustics.segments import crossfade_length, join
 from otoscope.acoustics.trajectories import Trajectory
 
@@ -49,16 +50,3 @@ def pick_levels(
         level = level_of(value)
         edges.append(clip.shared((change, side, level), partial(edge_at, edge, level)))
     return Changed(edges[0], speech, edges[1])
-
-
-def rms(x: np.ndarray) -> np.floating:
-    """Root mean square of a waveform, float64; 0 for an empty one."""
-    energy = np.einsum("i,i->", x, x, dtype=np.float64)
-    return np.sqrt(energy / max(x.size, 1))
-
-
-def match_gain(wanted: np.ndarray | np.floating, got: np.ndarray | np.floating) -> np.ndarray:
-    """Gains that bring RMS `got` to `wanted`, float32; 1 where either is 0."""
-    wanted, got = np.asarray(wanted), np.asarray(got)
-    usable = (wanted > 0) & (got > 0)
-    return np.where(usable, wanted / np.where(usable, got, 1), 1).astype(np.float32)

@@ -8,8 +8,7 @@ from jaxtyping import Float
 
 from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
-from otoscope.acoustics.gradients.levels import match_gain, rms
-from otoscope.acoustics.loudness import level_gain
+from otoscope.acoustics.loudness import at_level_of, match_gain, rms
 from otoscope.acoustics.segments import crossfade_length, join
 from otoscope.acoustics.trajectories import RAMP_S, Trajectory
 from otoscope.acoustics.vocoder import HOP, N_FFT, overlap_add, short_window
@@ -87,7 +86,7 @@ def gliding(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Chan
     above = (octaves[:, None] - np.log2(cutoff)) / EDGE_OCTAVES
     gain = (0.5 + 0.5 * np.cos(np.pi * np.clip(above, 0, 1))).astype(np.float32)
     changed = librosa.istft(spectrum * gain, hop_length=HOP, n_fft=N_FFT, length=n)
-    return in_three(changed * level_gain(changed, clip.samples, rate, LEVEL_S), clip.span)
+    return in_three(at_level_of(clip, changed, LEVEL_S), clip.span)
 
 
 def _spectrum(clip: Clip) -> np.ndarray:

@@ -23,7 +23,7 @@ from otoscope.acoustics.measures.levels import (
     snr,
 )
 from otoscope.acoustics.measures.pcm import holding, quantisation_step
-from otoscope.acoustics.measures.voice import pitch, tempo
+from otoscope.acoustics.measures.voice import pace, pitch, tempo
 from otoscope.acoustics.spans import Span
 from otoscope.registry import Registry
 
@@ -48,7 +48,7 @@ CUES: Registry[Measure] = Registry(
     "category",
     {
         "volume": level,
-        "speaking_speed": tempo,
+        "speaking_speed": pace,
         "voice_pitch": pitch,
         "background_noise": noise_floor,
         "audio_distortion": holding,

@@ -1,7 +1,7 @@
 """How the envelope moves: how fast it trembles, and how far its valleys are filled."""
 
 import numpy as np
-from scipy import signal
+from scipy import ndimage, signal
 
 from otoscope.acoustics.measures.base import (
     Samples,
@@ -18,7 +18,9 @@ from otoscope.acoustics.spans import Span
 ENVELOPE_S, ENVELOPE_HOP_S = 0.01, 0.005
 TREMOR_HZ = (10.0, 25.0)  # above syllables, up to the fastest tremor of the benchmark
 TREMOR_S = 0.25
-FAINT_DB = 30.0  # a mean this far below the peak of the (root) envelope no longer scales
+NEARBY_S = 0.4
+FAINT_DB = 30.0  # a mean this far below the peak nearby no longer scales
+SILENT = 1e-4  # of the span's peak: what lies below is no envelope
 STILL = 1e-9  # -90 dB
 
 BAND_S, BAND_HOP_S = 0.02, 0.01
@@ -31,13 +33,12 @@ STATIONARY = 0.25  # valleys this high are those of steady noise: there is no sp
 def modulation(samples: Samples, sampling_rate: int, span: Span) -> Track:
     """Share of the envelope's power that fluctuates at 10 to 25 Hz, in dB, over 250 ms.
 
-    The envelope is the square root of the RMS in 10 ms: half way to a logarithm, so that quiet
-    speech has a say, but pauses do not drown all else. Relative to its mean square nearby, hence
-    blind to level. Empty when the span is silent or not longer than 250 ms.
+    The envelope is the RMS in 10 ms. Relative to its mean square nearby, hence blind to level.
+    Empty when the span is silent or not longer than 250 ms.
     """
     speech = speech_of(samples, sampling_rate, span)
     place, rows = windows(speech, sampling_rate, ENVELOPE_S, ENVELOPE_HOP_S)
-    envelope = np.mean(rows**2, axis=1) ** 0.25
+    envelope = np.mean(rows**2, axis=1) ** 0.5
     n_mean = round(TREMOR_S / ENVELOPE_HOP_S)
     if len(envelope) <= n_mean or not envelope.max() > 0:
         return Track(np.empty(0), np.empty(0))
@@ -46,7 +47,9 @@ def modulation(samples: Samples, sampling_rate: int, span: Span) -> Track:
     taper /= taper.sum()
     tremor = np.convolve(signal.sosfiltfilt(band, envelope) ** 2, taper, mode="valid")
     around = np.convolve(envelope**2, taper, mode="valid")
-    share = tremor / (around + envelope.max() ** 2 / 10 ** (FAINT_DB / 10))
+    nearby = ndimage.maximum_filter1d(envelope, round(NEARBY_S / ENVELOPE_HOP_S))
+    nearby = np.maximum(nearby[n_mean // 2 :][: len(around)], SILENT * envelope.max())
+    share = tremor / (around + nearby**2 / 10 ** (FAINT_DB / 10))
     middle = place[n_mean // 2 :][: len(share)]
     step = slice(None, None, n_mean // 4)
     return Track(middle[step], decibels(share[step] + STILL))

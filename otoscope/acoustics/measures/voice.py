@@ -1,9 +1,11 @@
 """Fundamental frequency and tempo."""
 
+from typing import NamedTuple
+
 import numpy as np
 import soxr
 from jaxtyping import Bool, Float
-from scipy import signal
+from scipy import ndimage, signal
 
 from otoscope.acoustics.measures.base import (
     Samples,
@@ -15,6 +17,9 @@ from otoscope.acoustics.measures.base import (
 )
 from otoscope.acoustics.spans import Span
 
+NEARBY_S = 0.4  # what counts as loud is decided among neighbours, whatever the level does later
+SILENT = 1e-10  # of the span's greatest power: what lies below is silence
+
 PITCH_RATE_HZ = 8000
 PITCH_HOP_S = 0.01
 N_COMPARED = 200  # samples of 25 ms, at `PITCH_RATE_HZ`
@@ -23,13 +28,12 @@ LONGEST_LAG = round(PITCH_RATE_HZ / LOWEST_HZ) + 1
 VOICED = 0.5
 STEADY_SEMITONES = 2.0
 LAG_COST = 0.1  # a lag of 16 ms must correlate this much better than one near 0
-FAINT = 1e-3  # windows this far below the loudest (30 dB) are pulled towards unvoiced
+FAINT = 1e-3  # windows this far below the loudest nearby (30 dB) are pulled towards unvoiced
 RANGE = (0.6, 1.7)  # of one speaker around their median
 REFERENCE_HZ = 100.0
 
 TEMPO_S, TEMPO_HOP_S = 0.025, 0.005
-N_BANDS, LOW_HZ, HIGH_HZ = 30, 100.0, 8000.0
-DYNAMIC_RANGE_DB = 50.0
+LOW_HZ = 100.0
 SMOOTHING_S = 0.05
 N_PARTS = 8
 LEAST_FRAMES = 4 * N_PARTS
@@ -78,7 +82,8 @@ def _correlation(
     product = np.fft.irfft(first.conj() * np.fft.rfft(rows, n_fft), n_fft)[:, : LONGEST_LAG + 1]
     summed = np.cumsum(np.pad(rows**2, ((0, 0), (1, 0))), axis=1)
     energy = summed[:, N_COMPARED:] - summed[:, : LONGEST_LAG + 1]
-    faint = FAINT * energy[:, 0].max()
+    loud = ndimage.maximum_filter1d(energy[:, 0], round(NEARBY_S / PITCH_HOP_S))
+    faint = FAINT * np.maximum(loud, energy[:, 0].max() * SILENT)[:, None]
     return product / np.sqrt((energy + faint) * (energy[:, :1] + faint))
 
 
@@ -103,24 +108,61 @@ def _strongest(
     return PITCH_RATE_HZ / (at + np.clip(shift, -0.5, 0.5)), np.where(peak.any(axis=1), top, 0.0)
 
 
-def tempo(samples: Samples, sampling_rate: int, span: Span) -> Track:
+class Clock(NamedTuple):
+    """How closely the path of the spectrum is followed.
+
+    Attributes:
+        n_bands, high_hz: Bands from 100 Hz up.
+        range_db: What lies so far below the loudest band does not count as moving.
+        nearby_s: Among the bands of how long a stretch the loudest is sought; None for all.
+    """
+
+    n_bands: int
+    high_hz: float
+    range_db: float
+    nearby_s: float | None
+
+
+SENSITIVE = Clock(30, 8000.0, 50.0, None)
+SPECIFIC = Clock(16, 2000.0, 25.0, NEARBY_S)
+
+
+def pace(samples: Samples, sampling_rate: int, span: Span) -> Track:
     """Speed relative to the span's mean, in octaves (log2), in eight parts of equal *content*.
 
     The clock is the sound itself: the path its spectral shape travels (30 bands, in dB less their
     mean, smoothed over 50 ms). The path is cut into eight equal parts, and a part that takes
     twice as long has half the speed. Stretching time moves no boundary in the content, so `place`
-    is a fraction of the path, not of the time. A change of level leaks in a little, because what
-    lies 50 dB below the loudest band no longer counts as moving. NaN when the span is silent, its
-    spectrum stands still, or it is shorter than about 0.2 s.
+    is a fraction of the path, not of the time. It follows faint sound as well, and is therefore
+    moved by noise, filters and level too: `tempo` is not. NaN when the span is silent or its
+    spectrum stands still; empty when it is shorter than about 0.2 s.
     """
+    return _by_content(samples, sampling_rate, span, SENSITIVE)
+
+
+def tempo(samples: Samples, sampling_rate: int, span: Span) -> Track:
+    """`pace` by what is loud and low alone: 16 bands up to 2 kHz, 25 dB below the loudest nearby.
+
+    Less sensitive, and nearly blind to level, bandwidth and faint noise.
+    """
+    return _by_content(samples, sampling_rate, span, SPECIFIC)
+
+
+def _by_content(samples: Samples, sampling_rate: int, span: Span, clock: Clock) -> Track:
     place = (np.arange(N_PARTS) + 0.5) / N_PARTS
     unmeasured = Track(place, np.full(N_PARTS, np.nan))
     speech = speech_of(samples, sampling_rate, span)
     _, power, hz = power_spectra(speech, sampling_rate, TEMPO_S, TEMPO_HOP_S)
-    if len(power) < LEAST_FRAMES or not power.any():
+    if len(power) < LEAST_FRAMES:
+        return Track(np.empty(0), np.empty(0))
+    if not power.any():
         return unmeasured
-    bands = band_powers(power, hz, N_BANDS, LOW_HZ, HIGH_HZ)
-    shape = 10 * np.log10(bands + bands.max() / 10 ** (DYNAMIC_RANGE_DB / 10))
+    bands = band_powers(power, hz, clock.n_bands, LOW_HZ, clock.high_hz)
+    loudest = bands.max(axis=1)
+    n_nearby = round((clock.nearby_s or 0) / TEMPO_HOP_S) or 2 * len(loudest)
+    nearby = ndimage.maximum_filter1d(loudest, n_nearby, mode="nearest")
+    nearby = np.maximum(nearby, loudest.max() * SILENT)
+    shape = 10 * np.log10(bands + nearby[:, None] / 10 ** (clock.range_db / 10))
     shape -= shape.mean(axis=1, keepdims=True)
     taper = signal.windows.hann(round(SMOOTHING_S / TEMPO_HOP_S) + 1)[1:-1]
     n_edge = len(taper) // 2
