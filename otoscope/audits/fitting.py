@@ -28,10 +28,9 @@ from otoscope.prompts.labels import label_of
 from otoscope.statistics.intervals import Interval, clustered_interval
 
 WAY_OUT = (
-    "build one that has it: python -m builders.vocalgrad build --source ... --splits train,test"
+    "build one that has it: python -m builders.vocalgrad build --source voices:40 "
+    "--splits train,test --out ./vocalgrad"
 )
-
-
 LEAST_GROUPS = 3  # one left out, and two to choose the shrinkage by
 
 Row = Mapping[str, Any]

@@ -1,14 +1,10 @@
 """What the sound itself gives away: with the source at hand nearly everything."""
 
-import hashlib
-from functools import cache
-from pathlib import Path
-
 import numpy as np
 import pytest
+from real_speech import needs_real_speech, real_speech
 from synthetic_speech import speech_pcm
 
-from otoscope.acoustics import codec, spans
 from otoscope.acoustics.measures import CUES, Track
 from otoscope.acoustics.observers import (
     SlopeObserver,
@@ -23,7 +19,6 @@ from otoscope.acoustics.spans import Span
 from otoscope.acoustics.trajectories import LABELS
 
 RATE = 16_000
-REAL = Path(__file__).parents[2].parent / "shared" / "data" / "real"
 HIGH = [cell for cell in CELLS if cell.tier == "high"]
 
 
@@ -125,25 +120,6 @@ def test_direction_of_a_gradient_on_synthetic_speech(category, direction):
     assert named(source, category, Cell("high", "linear", direction), "s", before) == direction
 
 
-@cache
-def real_speech():
-    """Every distinct real clip with a detected span of a second or more: name, PCM, rate, span."""
-    clips = {}
-    for folder in ("vctk", "librispeech"):
-        for path in sorted((REAL / folder).rglob("*")):
-            if path.suffix in {".wav", ".flac", ".mp3"}:
-                recording = codec.read(path)
-                key = hashlib.sha256(recording.pcm.tobytes()).hexdigest()
-                clips.setdefault(key, (path.stem, recording.pcm, recording.sampling_rate))
-    spanned = [
-        (name, pcm, rate, spans.decide(codec.to_float(pcm), rate).span)
-        for name, pcm, rate in clips.values()
-    ]
-    return [
-        clip for clip in spanned if clip[3] is not None and clip[3].end - clip[3].start >= clip[2]
-    ]
-
-
 def heard(clips, category, cells):
     """Whether each direction was named, for every clip and cell that does something."""
     right = []
@@ -153,11 +129,6 @@ def heard(clips, category, cells):
         answers = [named(source, category, cell, name, before) for cell in cells]
         right += [a == c.direction for a, c in zip(answers, cells, strict=True) if a is not None]
     return np.array(right)
-
-
-needs_real_speech = pytest.mark.skipif(
-    not REAL.is_dir(), reason="the real-speech set lies beside the clone, and is not there"
-)
 
 
 @needs_real_speech
