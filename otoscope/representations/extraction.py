@@ -251,15 +251,21 @@ def plan_extraction(
         json.dumps(description)
     except TypeError as error:
         raise FeaturesError(f"what the model says of itself is not plain data: {error}") from None
-    if (folder / "features.json").exists():
+    if any((folder / "blocks").glob("*/*.arrow")):
         refuse_another(folder, description, read_description(folder))
-    elif folder.is_dir() and {path.name for path in folder.iterdir()} - {"blocks", "rows.parquet"}:
+    elif folder.is_dir() and any(not _is_ours(path) for path in folder.iterdir()):
         raise FeaturesError(f"{folder} holds something that is not features; choose another folder")
     else:
         write_description(folder, description, table)
     return Extraction(
         looker, fill, sites, folder, read_description(folder), list(rows["question_id"])
     )
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file or folder is what a beginning of features leaves."""
+    begun = {"blocks", "rows.parquet", "features.json"}
+    return path.name in begun or path.suffix == ".partial"
 
 
 def _nobody(n: int) -> None:

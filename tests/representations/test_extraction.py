@@ -9,6 +9,7 @@ from asking_inside import question
 from otoscope.representations.extraction import plan_extraction
 from otoscope.representations.features import Features, FeaturesError
 from otoscope.representations.looking import Seen
+from tests.representations.folder import files
 
 N, BLOCK = 10, 4
 SITES = ["text.0", "text.1", "answer"]
@@ -67,14 +68,6 @@ def made(folder, looker, sites=SITES, rank=0, world=1, **options):
 
 def ignore(n):
     """Nobody watches."""
-
-
-def files(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 class TestMaking:
@@ -186,6 +179,11 @@ class TestRefusals:
         made(tmp_path, Remembering())
         with pytest.raises(FeaturesError, match=told):
             extraction(tmp_path, **({"looker": Remembering()} | change))
+
+    def test_nothing_is_another_while_nothing_was_made(self, tmp_path):
+        extraction(tmp_path, Remembering())
+        made(tmp_path, Remembering(), store="float32", prompt="audio_ref")
+        assert Features.open(tmp_path).description["prompt"] == "audio_ref"
 
     def test_another_version_of_the_code(self, tmp_path):
         made(tmp_path, Remembering())
