@@ -4,14 +4,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := demo/vocalgrad
+BUILD := $(BIN)/python -m builders.vocalgrad build --source voices:20
 PYTEST := $(BIN)/python -m pytest -q
 export HF_HUB_OFFLINE := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
 
 .PHONY: demo test test-slow check bench clean
 
-demo: $(VENV)/can-build  ## A small VocalGrad from voices that ship in packages
-	$(BIN)/python -m builders.vocalgrad build --source voices:20 --out $(DEMO)
+demo: $(VENV)/can-build  ## A small VocalGrad, both profiles, from voices that ship in packages
+	$(BUILD) --profile paper --out $(DEMO)
+	$(BUILD) --profile controlled --out $(DEMO)-controlled
+	$(BIN)/python -m builders.vocalgrad compare $(DEMO) $(DEMO)-controlled --out demo/index.html
 
 test: $(VENV)/ready  ## Everything that takes seconds
 	$(PYTEST) -n 2 -m "not slow"

@@ -23,6 +23,7 @@ from builders.vocalgrad.making import (
     plan_build,
 )
 from builders.vocalgrad.making import build as make
+from builders.vocalgrad.side_by_side import write_side_by_side
 from builders.vocalgrad.sources.base import Skipped, SourceError
 from builders.vocalgrad.sources.choose import Choice, loquacious_place, open_choice
 from builders.vocalgrad.sources.loquacious_verify import verify_rows
@@ -196,6 +197,17 @@ def spans(
         write_spans_page(out, sources, seen)
     _say_left_out([*seen.refused, *seen.dropped], seen.doubtful)
     typer.echo(f"{len(seen.sources)} spans, {len(seen.doubtful)} to look at first: {out}")
+
+
+@app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(help="Folder of a finished build.")],
+    second: Annotated[Path, typer.Argument(help="Folder of another, as of its other profile.")],
+    out: Annotated[Path, typer.Option(help="The page.")] = Path("compare.html"),
+) -> None:
+    """Writes one page that sets two builds side by side: observers and confounds."""
+    with plain_disk_errors(out):
+        typer.echo(f"look at both: {write_side_by_side(first, second, out)}")
 
 
 @sources_app.command("list")
