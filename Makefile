@@ -34,6 +34,7 @@ bench: $(VENV)/ready  ## Speed and memory against the plain reference
 	$(BIN)/python -m benchmarks.scoring
 	$(BIN)/python -m benchmarks.openai_adapter
 	$(BIN)/python -m benchmarks.run_overhead
+	$(BIN)/python -m benchmarks.extract
 
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 

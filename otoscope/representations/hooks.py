@@ -192,10 +192,16 @@ class _Taker:
             weights[:, : len(at.clip)] = torch.from_numpy(weights_of(len(at.clip)))
 
     def take(self, name: str, states: Any) -> None:
+        """Takes copies: a view would keep all of `states`."""
+        import torch
+
         site = site_of(name)
         if site.kind == ANSWER:
             rows = zip(states, self._places, self._targets, strict=True)
-            self.answers = [row[at.end : at.end + len(ids)].float() for row, at, ids in rows]
+            self.answers = [
+                row[at.end : at.end + len(ids)].to(torch.float32, copy=True)
+                for row, at, ids in rows
+            ]
         elif _is_pooled(site):
             self.taken[name] = self._segments(states)
         else:

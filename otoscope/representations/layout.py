@@ -4,7 +4,7 @@ To add a family: name the module with `layers` and `norm`, and the one whose out
 clip is when the decoder begins. A contract test compares the two on every entry that can be built.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -21,11 +21,13 @@ class Layout:
         projector: The module whose output is put where the clip is.
         scale: The attribute of the decoder that everything is multiplied by on entering it, so that
             hidden state 0 is the projector's output times that; None where nothing is.
+        note: What to bear in mind when states of this family are compared with others.
     """
 
     decoder: str
     projector: str
     scale: str | None = None
+    note: str = ""
 
 
 _NESTED = Layout("model.language_model", "model.multi_modal_projector")
@@ -36,7 +38,9 @@ LAYOUTS: Registry[Layout] = Registry(
     {
         "qwen2_audio": _NESTED,
         "audioflamingo3": _NESTED,
-        "voxtral": _NESTED,
+        "voxtral": replace(
+            _NESTED, note="a clip is padded to 30 s, and its places and segments cover the padding"
+        ),
         "granite_speech": Layout("model.language_model", "model.projector", "embedding_multiplier"),
         "qwen2_5_omni_thinker": _OMNI,
         "qwen2_5_omni": _OMNI,

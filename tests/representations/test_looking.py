@@ -216,6 +216,16 @@ class TestOnePass:
         monkeypatch.setattr(type(model), "given", None)
         assert looker(model).look([question()], ["mel"]).states["mel"].shape == (1, 2048)
 
+    def test_what_is_kept_is_no_view_of_anything_larger(self, model):
+        sites = [site for site in looker(model).widths if "q_" not in site and site != "mel"]
+        seen = looker(model).look(questions(3), sites)
+        for kept in (*seen.states.values(), *(states for states, _ in seen.answers)):
+            held = kept
+            while getattr(held, "base", None) is not None:
+                held = held.base
+            size = held.untyped_storage().nbytes() if torch.is_tensor(held) else held.nbytes
+            assert size == kept.nbytes
+
     def test_no_hook_is_left_behind(self, model):
         decoder = model.loaded.model.model.language_model
         modules = (*decoder.layers, decoder.norm)

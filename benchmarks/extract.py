@@ -1,0 +1,131 @@
+"""What looking at all sites at once saves, and what reading one of them costs.
+
+    python -m benchmarks.extract
+
+A Qwen2-Audio of random weights with twelve layers is asked about 32 clips of two seconds. All sites
+in one pass are compared with one pass a site, which already ends at the layer it is asked for. Then
+one site of features of several is read in a process of its own, and the memory that this takes at
+its peak is compared with the size of that site. Features are of the size of a category's training
+set.
+"""
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from otoscope.models.base import Asked, Sound
+from otoscope.prompts.questions import question
+from otoscope.representations.features import Features, write_features
+
+N_CLIPS, LENGTH_S, N_LAYERS, N_TURNS = 32, 2.0, 12, 3
+N_ROWS, WIDTH, N_SITES = 12_000, 4096, 4
+TARGET_FASTER, TARGET_MEMORY = 3.0, 1.2
+
+
+def model(folder: Path) -> Any:
+    """The tiny model of the tests, with more layers."""
+    sys.path.append(str(Path(__file__).parents[1] / "tests" / "models"))
+    import tiny
+
+    from otoscope.models.transformers_models import open_transformers
+
+    tiny.WORDS["num_hidden_layers"] = N_LAYERS
+    return open_transformers(tiny.save(tiny.qwen2_audio(), folder), batch_size=8)
+
+
+def questions() -> list[Asked]:
+    """The main question about clips of noise."""
+    rng = np.random.default_rng(0)
+    made = []
+    for i in range(N_CLIPS):
+        row = {"id": f"clip{i}", "category": "volume", "attribute": "volume", "label": i % 2}
+        asked = question(row, "main")
+        samples = 0.1 * rng.standard_normal(round(LENGTH_S * 16_000))
+        sound = Sound(row["id"], samples.astype(np.float32), 16_000, "")
+        made.append(Asked(asked, (asked.parts[0], sound)))
+    return made
+
+
+def best_s(work: Callable[[], object]) -> float:
+    """Least wall time of some calls, the first left out."""
+    work()
+    times = []
+    for _ in range(N_TURNS):
+        began = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def one_pass(folder: Path) -> None:
+    """Prints how much faster one pass is than one a site."""
+    from otoscope.representations.looking import looker
+    from otoscope.representations.sites import parse_sites
+
+    seen, asked = looker(model(folder)), questions()
+    sites = parse_sites("pre_llm,audio.last,text.*,answer", list(seen.widths))
+    together = best_s(lambda: seen.look(asked, sites))
+    apart = best_s(lambda: [seen.look(asked, [site]) for site in sites])
+    ratio = apart / together
+    print(
+        f"{len(sites)} sites of {N_CLIPS} clips: one pass is {ratio:.1f} times faster than one a "
+        f"site ({together:.2f} s, {apart:.2f} s); target {TARGET_FASTER:g} "
+        f"{'reached' if ratio >= TARGET_FASTER else 'MISSED'}"
+    )
+
+
+def written(folder: Path) -> None:
+    """Features of some sites, written by a process that ends before any is read."""
+    rng = np.random.default_rng(0)
+    rows = {
+        "id": [str(i) for i in range(N_ROWS)],
+        "category": ["volume"] * N_ROWS,
+        "label": np.arange(N_ROWS) % 2,
+    }
+    states = rng.standard_normal((N_ROWS, WIDTH), np.float32).astype(np.float16)
+    write_features(folder, rows, {f"text.{k}": states for k in range(N_SITES)})
+
+
+def peak_bytes() -> int:
+    """Most memory this process ever had, mapped files included."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def reading(folder: Path) -> None:
+    """Prints what the peak memory of reading one site is, as a multiple of that site."""
+    features = Features.open(folder)
+    before = peak_bytes()
+    began = time.perf_counter()
+    made = features.matrix("text.1")
+    taken_s = time.perf_counter() - began
+    ratio = (peak_bytes() - before) / made.nbytes
+    print(
+        f"one site of {N_SITES}, {made.nbytes / 2**20:.0f} MiB: {ratio:.2f} times that at the peak "
+        f"({taken_s:.2f} s); target {TARGET_MEMORY:g} "
+        f"{'reached' if ratio <= TARGET_MEMORY else 'MISSED'}"
+    )
+
+
+def main() -> None:
+    """Prints a line each; with arguments, does one part in this process."""
+    parts = {part.__name__: part for part in (one_pass, written, reading)}
+    if len(sys.argv) == 3:
+        parts[sys.argv[1]](Path(sys.argv[2]))
+        return
+    with tempfile.TemporaryDirectory() as work:
+        for name in parts:
+            folder = Path(work) / ("model" if name == "one_pass" else "features")
+            subprocess.run(
+                [sys.executable, "-m", "benchmarks.extract", name, str(folder)], check=True
+            )
+
+
+if __name__ == "__main__":
+    main()
