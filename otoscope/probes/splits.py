@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int, Shaped
+from jaxtyping import Int
 
 TRAIN, TEST = ("train", "validation"), "test"
 """The published training set is our `train` and `validation` together."""
@@ -100,27 +100,32 @@ def grouped_split(
     return parts
 
 
-def swap_half_of_sources(
-    labels: Shaped[np.ndarray, " n_items"],
-    sources: Shaped[np.ndarray, " n_items"],
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Control labels: those of half of the sources, chosen by lot, are swapped.
+def control_labels(
+    learn_from: Columns, ask_about: Columns, part: Part, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Labels of a part in which half of the sources, chosen by lot, say the opposite.
 
     What varies within a source still varies with its control labels, and half of the sources
-    contradict the other half, so a probe gets right what it can tell without the real labels. Of
-    an odd number of sources, one more or one less is swapped, by lot too.
+    contradict the other half: what a probe gets right of these it has by heart or by luck. The lot
+    is drawn among the sources to learn from, and again among those that are only asked about; of an
+    odd number one more or one less is swapped, by lot too.
 
-    Args:
-        labels: Whether each row is labelled `increase`.
-        sources: Which source each row is made from.
-        rng: Where the lot comes from.
+    Returns:
+        Whether each row to learn from, and each row asked about, is labelled `increase`.
     """
-    names, member = np.unique(sources, return_inverse=True)
-    n_swapped = (len(names) + int(rng.integers(2))) // 2
-    swapped = np.zeros(len(names), bool)
-    swapped[rng.permutation(len(names))[:n_swapped]] = True
-    return labels ^ swapped[member]
+    taught = learn_from["source_id"][part.train]
+    asked = ask_about["source_id"][part.test]
+    swapped = np.concatenate(
+        [_half(np.unique(taught), rng), _half(np.setdiff1d(asked, taught), rng)]
+    )
+    return (
+        (learn_from["label"][part.train] == 1) ^ np.isin(taught, swapped),
+        (ask_about["label"][part.test] == 1) ^ np.isin(asked, swapped),
+    )
+
+
+def _half(names: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return rng.permutation(names)[: (len(names) + int(rng.integers(2))) // 2]
 
 
 def _labelled(rows: Columns) -> np.ndarray:
@@ -140,6 +145,8 @@ def _check(part: Part, learn_from: Columns, ask_about: Columns) -> None:
             f"{len(both)} sources are both learnt from and asked about, such as {both[0]!r}; a "
             "probe can tell them by heart: cross-validate with `--split grouped`"
         )
+    if not len(taught):
+        raise SplitError(f"no labelled rows to learn from beside those of {asked[0]!r}")
     labels = np.unique(learn_from["label"][part.train])
     if len(labels) < 2:
         found = "increase" if labels.tolist() == [1] else "decrease"

@@ -1,0 +1,63 @@
+"""Features in which it is known what a line can tell."""
+
+import numpy as np
+
+from otoscope.representations.features import Features, write_features
+
+PER_SOURCE = 8
+
+
+def planted(
+    folder,
+    *,
+    n_sources=None,
+    categories=("volume", "echo"),
+    strength=None,
+    width=12,
+    seed=0,
+    **description,
+) -> Features:
+    """Three sites: nothing at `text.0`, some at `text.1`, all at `text.2`; a mel site says nothing.
+
+    In `text.1` the first number is the label, ±1, plus noise of variance 1, so that no line can be
+    right more often than 84.1 %, the normal distribution's share below 1. Every source has eight
+    clips of each category, half of them rising, and a place of its own in all sites.
+
+    Args:
+        folder: New.
+        n_sources: Split to number; 30 `train`, 6 `validation` and 14 `test` when None.
+        categories: Names.
+        strength: Site to size of the label in it.
+        width: Numbers a row.
+        seed: Of the noise; the rows are the same for every seed.
+        description: More for the description.
+    """
+    sizes = n_sources or {"train": 30, "validation": 6, "test": 14}
+    sizes_of_label = strength or {"mel": 0.0, "text.0": 0.0, "text.1": 1.0, "text.2": 8.0}
+    rows = [
+        (split, category, f"{split}{k}", clip)
+        for split, n in sizes.items()
+        for category in categories
+        for k in range(n)
+        for clip in range(PER_SOURCE)
+    ]
+    split, category, source, clip = (list(column) for column in zip(*rows, strict=True))
+    label = np.array(clip) % 2
+    rng = np.random.default_rng(seed)
+    _, member = np.unique(source, return_inverse=True)
+    sites = {}
+    for site, size in sizes_of_label.items():
+        states = rng.standard_normal((len(rows), width))
+        states[:, 1:] += rng.standard_normal((member.max() + 1, width - 1))[member]
+        states[:, 0] += size * (2 * label - 1)
+        sites[site] = states.astype(np.float16)
+    columns = {
+        "id": ["-".join(map(str, row)) for row in rows],
+        "category": category,
+        "label": label,
+        "source_id": source,
+        "split": split,
+        "prompt": ["Does it rise?"] * len(rows),
+    }
+    about = {"model": {"name": "planted"}, "prompt": "main"} | description
+    return write_features(folder, columns, sites, rows_per_block=100, **about)
