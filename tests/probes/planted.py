@@ -1,7 +1,12 @@
-"""Features in which it is known what a line can tell."""
+"""Features in which it is known what a line can tell, and predictions written down by hand."""
+
+import json
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
+from otoscope.probes.predicting import PREDICTIONS
 from otoscope.representations.features import Features, write_features
 
 PER_SOURCE = 8
@@ -61,3 +66,42 @@ def planted(
     }
     about = {"model": {"name": "planted"}, "prompt": "main"} | description
     return write_features(folder, columns, sites, rows_per_block=100, **about)
+
+
+def told_of(labels, scores, *, controls=(), category="volume", seed=1, n_sources=None):
+    """Predictions of one probe at `mel` about items `i0`, `i1` …, each of a source of its own.
+
+    Args:
+        labels, scores: One an item.
+        controls: Labels and scores of each control.
+        category, seed: The same for all.
+        n_sources: Sources that the items take turns in; as many as there are items when None.
+    """
+    n = len(labels)
+    tables = []
+    for k, (label, score) in enumerate([(labels, scores), *controls]):
+        columns = {
+            "category": [category] * n, "site": ["mel"] * n, "method": ["probe"] * n,
+            "labelling": [k] * n, "seed": [seed] * n, "fold": [0] * n,
+            "id": [f"i{j}" for j in range(n)],
+            "source_id": [f"s{j % (n_sources or n)}" for j in range(n)],
+            "label": label, "score": score, "no_effect": [j == 0 for j in range(n)],
+            "n_train": [9] * n, "train_accuracy": [0.75] * n, "penalty": [None] * n,
+        }  # fmt: skip
+        tables.append(pa.table(columns).cast(PREDICTIONS))
+    return pa.concat_tables(tables)
+
+
+def written(folder, *tables):
+    """A folder of probes that holds these predictions at `mel`, a table a category."""
+    for table in tables:
+        path = folder / "predictions" / table["category"][0].as_py() / "mel.parquet"
+        path.parent.mkdir(parents=True)
+        pq.write_table(table, path)
+    about = {
+        "settings": {"split": "published"},
+        "features": {"prompt": "main"},
+        "named": {"model": "m", "adapter": "", "dataset": ""},
+    }
+    (folder / "run.json").write_text(json.dumps(about))
+    return folder

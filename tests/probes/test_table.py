@@ -1,0 +1,181 @@
+"""The tidy table, against plain versions of its numbers."""
+
+import math
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+
+from otoscope.probes.predicting import PREDICTIONS, ProbeError, Settings
+from otoscope.probes.probe import Recipe
+from otoscope.probes.study import plan_study
+from otoscope.probes.table import (
+    COLUMNS,
+    probe_markdown,
+    probe_table,
+    said,
+    write_tables,
+)
+from otoscope.statistics.intervals import clustered_interval
+from tests.probes.planted import planted, told_of, written
+
+QUICK = Recipe(learning_rate=0.03, n_epochs=10, batch_size=64)
+SEEDS = (3, 5)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Cross-validated probes of two categories with two seeds and two controls."""
+    folder = tmp_path_factory.mktemp("trained")
+    features = planted(folder / "f", strength={"text.1": 0.7, "text.0": 0.0, "mel": 0.3})
+    settings = Settings(split="grouped", n_folds=3, seeds=SEEDS, n_controls=2, recipe=QUICK)
+    plan_study(features, folder / "p", settings=settings).train()
+    return folder / "p"
+
+
+@pytest.fixture(scope="module")
+def table(trained):
+    return probe_table(trained)
+
+
+def row(table, **values):
+    """The one row with these values."""
+    (found,) = (
+        row for row in table.to_pylist() if all(row[k] == value for k, value in values.items())
+    )
+    return found
+
+
+def predicted(trained, category="volume", site="text.1", **values):
+    """Predictions with these values, one column a name."""
+    rows = pq.read_table(trained / "predictions" / category / f"{site}.parquet").to_pylist()
+    rows = [row for row in rows if all(row[k] == value for k, value in values.items())]
+    return {name: np.array([row[name] for row in rows]) for name in PREDICTIONS.names}
+
+
+def test_there_is_a_row_for_every_site_category_and_method_and_one_for_all(table):
+    assert table.schema.equals(COLUMNS)
+    keys = [(r["site"], r["category"], r["method"]) for r in table.to_pylist()]
+    assert keys == [
+        (site, category, method)
+        for site in ("mel", "text.0", "text.1")
+        for category in ("echo", "volume", "all")
+        for method in ("probe", "ridge")
+    ]
+    found = row(table, site="text.1", category="volume", method="probe")
+    about = ("model", "prompt", "split", "kind", "layer", "position")
+    assert [found[name] for name in about] == ["planted", "main", "grouped", "text", 1, ""]
+    assert row(table, site="mel", category="all", method="probe")["layer"] is None
+
+
+def test_counts_are_of_items_not_of_items_times_seeds(table):
+    found = row(table, site="text.1", category="volume", method="probe")
+    counted = ("n_test", "n_sources", "n_seeds", "n_no_effect")
+    assert [found[name] for name in counted] == [400, 50, 2, 0]
+    assert found["n_train"] == round(400 * 2 / 3)
+    assert row(table, site="text.1", category="all", method="ridge")["n_test"] == 800
+    assert row(table, site="text.1", category="all", method="ridge")["n_seeds"] == 1
+
+
+def test_scores_are_those_of_plain_versions(table, trained):
+    found = row(table, site="text.1", category="volume", method="probe")
+    told = predicted(trained, method="probe", labelling=0)
+    right = (told["score"] >= 0) == told["label"]
+    assert found["accuracy"] == pytest.approx(right.mean())
+    expected = clustered_interval(right, told["source_id"])
+    assert [found["accuracy_low"], found["accuracy_high"]] == pytest.approx(expected[1:])
+    by_seed = [right[told["seed"] == seed].mean() for seed in SEEDS]
+    assert found["accuracy_least_seed"] == pytest.approx(min(by_seed))
+    assert found["accuracy_most_seed"] == pytest.approx(max(by_seed))
+    assert found["accuracy_up"] == pytest.approx(right[told["label"]].mean())
+    assert found["accuracy_down"] == pytest.approx(right[~told["label"]].mean())
+    assert found["balanced_accuracy"] == pytest.approx(
+        balanced_accuracy_score(told["label"], told["score"] >= 0)
+    )
+    areas = [
+        (roc_auc_score(told["label"][at], told["score"][at]), (at.sum() / 2) ** 2)
+        for seed in SEEDS
+        for fold in range(3)
+        if (at := (told["seed"] == seed) & (told["fold"] == fold)).any()
+    ]
+    assert found["auc"] == pytest.approx(sum(a * n for a, n in areas) / sum(n for _, n in areas))
+    assert found["auc_low"] < found["auc"] < found["auc_high"]
+
+
+def test_selectivity_is_accuracy_less_that_of_the_controls(table, trained):
+    found = row(table, site="text.1", category="volume", method="probe")
+    controls = [predicted(trained, method="probe", labelling=k) for k in (1, 2)]
+    control = np.mean([((c["score"] >= 0) == c["label"]).mean() for c in controls])
+    assert found["control_accuracy"] == pytest.approx(control)
+    assert found["selectivity"] == pytest.approx(found["accuracy"] - control)
+    assert found["selectivity_low"] < found["selectivity"] < found["selectivity_high"]
+    assert found["train_accuracy"] > found["control_train_accuracy"] > 0.5
+    ridge = row(table, site="text.1", category="volume", method="ridge")
+    assert math.isnan(ridge["train_accuracy"])
+    assert ridge["penalty"] > 0
+
+
+def test_all_is_the_mean_over_categories(table):
+    for name in ("accuracy", "balanced_accuracy", "control_accuracy", "selectivity", "auc"):
+        parts = [
+            row(table, site="text.1", category=c, method="probe")[name] for c in ("volume", "echo")
+        ]
+        found = row(table, site="text.1", category="all", method="probe")
+        assert found[name] == pytest.approx(np.mean(parts), abs=2e-3 if name == "auc" else 1e-12)
+
+
+def test_a_category_that_was_not_probed_everywhere_leaves_no_mean(tmp_path):
+    features = planted(tmp_path / "f")
+    settings = Settings(recipe=QUICK)
+    plan_study(features, tmp_path / "p", settings=settings, sites=["mel"]).train()
+    more = {"sites": ["text.1"], "categories": ["echo"]}
+    plan_study(features, tmp_path / "p", settings=settings, **more).train()
+    keys = {(r["site"], r["category"]) for r in probe_table(tmp_path / "p").to_pylist()}
+    assert keys == {("mel", "echo"), ("mel", "volume"), ("mel", "all"), ("text.1", "echo")}
+
+
+def test_one_label_only_has_neither_balance_nor_area(tmp_path):
+    folder = written(tmp_path / "p", told_of([True] * 4, [1.0, 2.0, -1.0, 0.0]))
+    (found,) = probe_table(folder).to_pylist()
+    assert found["accuracy"] == found["accuracy_up"] == 0.75
+    nothing = ("balanced_accuracy", "accuracy_down", "auc", "control_accuracy", "selectivity")
+    assert all(math.isnan(found[name]) for name in nothing)
+    assert found["n_no_effect"] == 1
+
+
+def test_a_score_of_zero_says_increase():
+    told = said(told_of([True, False], [0.0, 0.0]))
+    assert told.right.tolist() == [True, False]
+
+
+def test_what_is_written_is_read_back_and_shown(trained, table):
+    for again in (write_tables(trained), pq.read_table(trained / "probes.parquet")):
+        assert again.schema.equals(COLUMNS)
+        assert str(again.to_pylist()) == str(table.to_pylist())  # NaN is not itself
+    shown = (trained / "probes.md").read_text()
+    found = row(table, site="text.1", category="volume", method="probe")
+    cell = "{:.1f} [{:.1f}, {:.1f}]".format(
+        *(100 * found[name] for name in ("accuracy", "accuracy_low", "accuracy_high"))
+    )
+    assert "| layer | echo | volume | all |" in shown
+    (line,) = [line for line in shown.splitlines() if line.startswith("| 1 |")]
+    assert line.split("|")[3].strip() == cell
+
+
+def test_token_positions_are_shown_by_balanced_accuracy(tmp_path):
+    features = planted(tmp_path / "f", strength={"text.1@q_attr": 1.0})
+    plan_study(features, tmp_path / "p", settings=Settings(recipe=QUICK)).train()
+    assert "### text@q_attr, balanced accuracy" in probe_markdown(probe_table(tmp_path / "p"))
+
+
+def test_folders_without_probes_are_refused(tmp_path):
+    with pytest.raises(ProbeError, match=r"holds no probes.*trainers\.linear_probe"):
+        probe_table(tmp_path)
+    features = planted(tmp_path / "f")
+    plan_study(features, tmp_path / "p", settings=Settings())
+    with pytest.raises(ProbeError, match="no predictions yet"):
+        probe_table(tmp_path / "p")
+    (tmp_path / "p" / "run.json").write_text("{half")
+    with pytest.raises(ProbeError, match=r"run\.json cannot be read"):
+        probe_table(tmp_path / "p")
