@@ -9,7 +9,7 @@ its peak is compared with the size of that site. Features are of the size of a c
 set.
 """
 
-import resource
+import re
 import subprocess
 import sys
 import tempfile
@@ -93,19 +93,23 @@ def written(folder: Path) -> None:
     write_features(folder, rows, {f"text.{k}": states for k in range(N_SITES)})
 
 
-def peak_bytes() -> int:
-    """Most memory this process ever had, mapped files included."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def memory_bytes(name: str) -> int:
+    """Of this process, mapped files included: `VmRSS` now, `VmHWM` the most it ever was."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    found = re.search(rf"{name}:\s+(\d+) kB", status)
+    if found is None:
+        raise OSError(f"/proc/self/status does not tell {name}")
+    return int(found.group(1)) * 1024
 
 
 def reading(folder: Path) -> None:
     """Prints what the peak memory of reading one site is, as a multiple of that site."""
     features = Features.open(folder)
-    before = peak_bytes()
+    before = memory_bytes("VmRSS")
     began = time.perf_counter()
     made = features.matrix("text.1")
     taken_s = time.perf_counter() - began
-    ratio = (peak_bytes() - before) / made.nbytes
+    ratio = (memory_bytes("VmHWM") - before) / made.nbytes
     print(
         f"one site of {N_SITES}, {made.nbytes / 2**20:.0f} MiB: {ratio:.2f} times that at the peak "
         f"({taken_s:.2f} s); target {TARGET_MEMORY:g} "

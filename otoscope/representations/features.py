@@ -70,7 +70,8 @@ class Features:
         description: Everything that changes a number: model, revision, adapter, prompt, hash of the
             questions, version of the code.
         rows: Column to array, one entry a question: `TEXT_COLUMNS` as text, `label` (0 decrease,
-            1 increase, -1 neither), `no_effect`, `audio_s`.
+            1 increase, -1 neither), `no_effect`, `audio_s`. A row of a dataset without sources has
+            its own `id` as `source_id`.
     """
 
     folder: Path
@@ -258,12 +259,18 @@ def write_features(
 
 
 def rows_table(rows: Mapping[str, Sequence[Any] | np.ndarray]) -> pa.Table:
-    """Rows as they are stored: text where text belongs, empty where nothing is said."""
+    """Rows as they are stored: text where text belongs, empty where nothing is said.
+
+    A row that names no source is a source of its own.
+    """
     n = len(rows["id"])
-    text = {
-        name: pa.array(["" if v is None else str(v) for v in rows.get(name, [""] * n)])
+    said = {
+        name: ["" if v is None else str(v) for v in rows.get(name, [""] * n)]
         for name in TEXT_COLUMNS
     }
+    sources = zip(said["source_id"], said["id"], strict=True)
+    said["source_id"] = [source or name for source, name in sources]
+    text = {name: pa.array(values, pa.string()) for name, values in said.items()}
     return pa.table(
         {
             **text,

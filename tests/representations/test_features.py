@@ -1,5 +1,8 @@
 """Features on disk: what is written is what is read, and nothing else is."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -53,6 +56,11 @@ class TestReading:
         assert found["label"].tolist()[:3] == [0, 1, 0]
         assert set(found["tier"]) == {""}
 
+    def test_a_row_that_names_no_source_is_one_of_its_own(self, tmp_path, arrays):
+        given = rows() | {"source_id": ["s0", None, *[""] * 8]}
+        found = write_features(tmp_path, given, arrays).rows["source_id"]
+        assert found.tolist()[:3] == ["s0", "item 1", "item 2"]
+
     def test_answers_come_token_by_token(self, tmp_path, arrays):
         answers = [
             (np.full((1 + i % 2, 3), i, np.float32), np.arange(1 + i % 2)) for i in range(10)
@@ -65,6 +73,33 @@ class TestReading:
         assert targets.states.dtype == np.float32
         with pytest.raises(FeaturesError, match="targets"):
             features.matrix("answer")
+
+
+READING = """
+import re, sys
+from pathlib import Path
+from otoscope.representations.features import Features
+
+def kib(name):
+    return int(re.search(name + r":\\s+(\\d+) kB", Path("/proc/self/status").read_text()).group(1))
+
+features = Features.open(sys.argv[1])
+before = kib("VmRSS")
+states = features.matrix("text.2")
+print((kib("VmHWM") - before) * 1024 / states.nbytes)
+"""
+
+
+@pytest.mark.slow
+def test_reading_one_site_takes_the_memory_of_that_site(tmp_path):
+    states = np.ones((2048, 16384), np.float16)  # 64 MiB, in 32 blocks
+    given = {"id": range(2048), "category": ["volume"] * 2048, "label": [0] * 2048}
+    sites = {f"text.{k}": states for k in range(4)}
+    write_features(tmp_path, given, sites, rows_per_block=64)
+    result = subprocess.run(
+        [sys.executable, "-c", READING, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert 0.9 < float(result.stdout) < 1.2
 
 
 class TestRefusals:

@@ -14,6 +14,7 @@ from otoscope.audits.runs import load_run
 from otoscope.models.opening import open_model
 from otoscope.representations.features import Features
 from tests.audits.tiny_dataset import clip, full_row, row, write
+from tests.builders.tiny_corpus import built_from, speak
 from tests.representations.folder import files
 from trainers.extract import extract
 
@@ -103,6 +104,17 @@ class TestFeatures:
             True
         ] * 12
         assert len(set(asked)) > 1, "the model must listen for this"
+
+    @pytest.mark.slow
+    def test_of_a_built_vocalgrad(self, checkpoint, tmp_path):
+        built_from(speak(tmp_path / "corpus", n=2), tmp_path / "vocalgrad")
+        called(tmp_path / "vocalgrad", checkpoint, tmp_path / "f", sites="mel,pre_llm,text.*")
+        rows = Features.open(tmp_path / "f").rows
+        # 2 sources x 3 tiers x 4 curves x 2 directions in each of two categories; no unchanged clip
+        assert np.unique(rows["category"], return_counts=True)[1].tolist() == [48, 48]
+        design = {tuple(rows[n][i] for n in ("tier", "curve", "direction")) for i in range(96)}
+        assert len(design) == 24
+        assert len(set(rows["source_id"])) == 2
 
     def test_another_prompt_has_other_states(self, data, checkpoint, tmp_path):
         for prompt in ("main", "main_audio_first"):
