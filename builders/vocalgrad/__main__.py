@@ -45,8 +45,8 @@ Where = Annotated[
     typer.Option(
         "--source",
         help="KIND[:WHERE]: `voices[:N]` (N sources spoken by voices that ship in packages), "
-        "`vctk:PATH`, `folder:PATH`, `dataset:PATH_OR_REPO[@REVISION]`, "
-        "`loquacious[:REPO_OR_FOLDER][@REVISION]`, `cv-spontaneous:PATH`.",
+        "`vctk:PATH`, `folder:PATH`, `cv-spontaneous:PATH`, `dataset:PATH_OR_REPO`, "
+        "`loquacious[:REPO_OR_FOLDER]`; the last two with `@REVISION` when read from the Hub.",
     ),
 ]
 Splits = Annotated[str, typer.Option(help="Comma-separated: test, train, validation.")]
@@ -244,7 +244,7 @@ def verify_sources(
         str,
         typer.Argument(
             help="A VCTK folder (with speaker-info.txt in it), or "
-            "`loquacious[:REPO_OR_FOLDER][@REVISION]`."
+            "`loquacious[:REPO_OR_FOLDER]`, with `@REVISION` when read from the Hub."
         ),
     ],
     microphone: Microphone = "mic1",

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.vocalgrad.__main__ import main
+from builders.vocalgrad.sources.choose import SOURCES
 from builders.vocalgrad.sources.frozen import read_loquacious
 from tests.builders.test_loquacious import ids_of_the_set, write_set
 from tests.builders.tiny_corpus import contents, speak
@@ -254,6 +255,9 @@ def test_help_mentions_every_option(call, command):
     assert code == 0
     for name in options_in_source(command):
         assert f"--{name.replace('_', '-')}" in said
+    for source in SOURCES:
+        assert source == "beep" or f"`{source}" in said
+    assert "@REVISION" in said
     code, said, _ = call("--help")
     assert command in said
 
