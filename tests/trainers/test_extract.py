@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 from otoscope.audits.perception import run
 from otoscope.audits.runs import load_run
 from otoscope.models.opening import open_model
-from otoscope.representations.features import Features
+from otoscope.representations.features import Features, FeaturesError
 from tests.audits.tiny_dataset import clip, full_row, row, write
 from tests.builders.tiny_corpus import built_from, speak
 from tests.representations.folder import files
-from trainers.extract import extract
+from trainers.extract import allow, extract
 
 pytestmark = pytest.mark.filterwarnings(
     # peft asks transformers by an old name when it makes an adapter
@@ -176,6 +176,23 @@ class TestRefusals:
         assert f"{24 * 3 * 32 * 2 / 2**30:.3g} GiB are to be kept, more than --memory 1e-06" in said
         allowed = re.search(r"with --memory (\S+)", said).group(1)
         called(data, checkpoint, tmp_path / "f", "--memory", allowed, sites="text.*")
+
+    def test_where_somebody_can_answer_it_asks(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+        asked = []
+        monkeypatch.setattr(typer, "confirm", lambda text: asked.append(text) or len(asked) == 1)
+        allow(0.5, 8, tmp_path, alone=True)
+        assert asked == []
+        allow(9e-9, 8e-9, tmp_path, alone=True)
+        assert asked == [f"Keep 9e-09 GiB in {tmp_path}?"]
+        for alone in (True, False):  # the second answer is no; of several processes none is asked
+            with pytest.raises(FeaturesError, match="more than --memory 8e-09"):
+                allow(9e-9, 8e-9, tmp_path, alone=alone)
+        assert len(asked) == 2
+
+    def test_a_disk_without_room_is_no_question(self, tmp_path):
+        with pytest.raises(FeaturesError, match=r"the disk of .* has not so much"):
+            allow(1e9, 1e10, tmp_path, alone=True)
 
     @pytest.mark.parametrize(
         ("options", "named"),
