@@ -35,7 +35,9 @@ def linear_probe(
             "cross-validate by source over all rows."
         ),
     ] = "published",
-    sites: Annotated[str, typer.Option(help="As for trainers.extract.")] = "*,*@*",
+    sites: Annotated[
+        str | None, typer.Option(help="As for trainers.extract; all when absent.")
+    ] = None,
     categories: Annotated[
         str | None, typer.Option(help="With commas between; all when absent.")
     ] = None,
@@ -82,7 +84,7 @@ def linear_probe(
                 ridge=ridge,
                 recipe=Recipe(learning_rate, weight_decay, epochs, batch_size),
             ),
-            sites=parse_sites(sites, [site for site in learn.sites if site != ANSWER]),
+            sites=parse_sites(sites, [s for s in learn.sites if s != ANSWER]) if sites else (),
             categories=categories.split(",") if categories else (),
             asked=None if test_features is None else Features.open(test_features),
         )

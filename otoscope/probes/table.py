@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from otoscope.probes.predicting import PROBE, REAL, ProbeError
+from otoscope.probes.predicting import PROBE, REAL, RIDGE, ProbeError
 from otoscope.representations.sites import site_of
 from otoscope.statistics.clustered_pairs import clustered_difference
 from otoscope.statistics.intervals import (
@@ -278,33 +278,52 @@ def site_order(site: str) -> tuple[str, str, int]:
     return place.kind, place.position or "", -1 if place.layer is None else place.layer
 
 
-def probe_markdown(table: pa.Table, method: str = PROBE) -> str:
+def probe_markdown(table: pa.Table) -> str:
     """Accuracy in per cent with its interval: a table for each kind of site, a line each layer.
 
-    At token positions it is the balanced accuracy, as in the published tables.
+    At token positions it is the balanced accuracy, as in the published tables. The columns that
+    follow are about all categories together, or about the only one.
     """
-    rows = [row for row in table.to_pylist() if row["method"] == method]
-    categories = list(dict.fromkeys(row["category"] for row in rows))
-    texts = []
+    rows = table.to_pylist()
+    about = [f"{name}: {rows[0][name]}" for name in ("model", "adapter", "prompt", "split")]
+    texts = [
+        "# What a line can tell",
+        f"{', '.join(about)}. In per cent, with 95 % intervals by source. Controls learn labels of "
+        "which half are swapped, source by source.",
+    ]
     for kind, position in dict.fromkeys((row["kind"], row["position"]) for row in rows):
         own = [row for row in rows if (row["kind"], row["position"]) == (kind, position)]
         measure = "balanced_accuracy" if position else "accuracy"
-        cells = {(row["layer"], row["category"]): _cell(row, measure) for row in own}
-        lines = [
-            f"### {kind}{'@' + position if position else ''}, {measure.replace('_', ' ')}",
-            "",
-            f"| layer | {' | '.join(name.replace('_', ' ') for name in categories)} |",
-            f"|---:|{'---:|' * len(categories)}",
-        ]
-        for layer in dict.fromkeys(row["layer"] for row in own):
-            shown = [cells.get((layer, category), MISSING) for category in categories]
-            lines.append(f"| {MISSING if layer is None else layer} | {' | '.join(shown)} |")
-        texts.append("\n".join(lines))
+        texts.append(f"## {kind}{'@' + position if position else ''}, {measure.replace('_', ' ')}")
+        texts.append(_by_layer(own, measure))
     return "\n\n".join(texts) + "\n"
 
 
-def _cell(row: Mapping[str, Any], measure: str) -> str:
-    if math.isnan(row[measure]):
+def _by_layer(rows: list[dict[str, Any]], measure: str) -> str:
+    found = {(row["layer"], row["category"], row["method"]): row for row in rows}
+    categories = list(dict.fromkeys(row["category"] for row in rows))
+    shown = [(category, PROBE, measure) for category in categories]
+    shown += [
+        (categories[-1], method, name)
+        for method, name in (
+            (PROBE, "auc"), (PROBE, "control_accuracy"), (PROBE, "selectivity"), (RIDGE, measure),
+        )
+    ]  # fmt: skip
+    titles = [*categories, "AUC", "control", "selectivity", "ridge"]
+    lines = [
+        f"| layer | {' | '.join(title.replace('_', ' ') for title in titles)} |",
+        f"|---:|{'---:|' * len(titles)}",
+    ]
+    for layer in dict.fromkeys(row["layer"] for row in rows):
+        cells = [
+            _cell(found.get((layer, category, method)), name) for category, method, name in shown
+        ]
+        lines.append(f"| {MISSING if layer is None else layer} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(row: Mapping[str, Any] | None, measure: str) -> str:
+    if row is None or math.isnan(row[measure]):
         return MISSING
     value, low, high = (100 * row[name] for name in (measure, f"{measure}_low", f"{measure}_high"))
     return f"{value:.1f} [{low:.1f}, {high:.1f}]"

@@ -158,7 +158,8 @@ def test_what_is_written_is_read_back_and_shown(trained, table):
     cell = "{:.1f} [{:.1f}, {:.1f}]".format(
         *(100 * found[name] for name in ("accuracy", "accuracy_low", "accuracy_high"))
     )
-    assert "| layer | echo | volume | all |" in shown
+    assert "model: planted, adapter: , prompt: main, split: grouped" in shown
+    assert "| layer | echo | volume | all | AUC | control | selectivity | ridge |" in shown
     (line,) = [line for line in shown.splitlines() if line.startswith("| 1 |")]
     assert line.split("|")[3].strip() == cell
 
@@ -166,7 +167,7 @@ def test_what_is_written_is_read_back_and_shown(trained, table):
 def test_token_positions_are_shown_by_balanced_accuracy(tmp_path):
     features = planted(tmp_path / "f", strength={"text.1@q_attr": 1.0})
     plan_study(features, tmp_path / "p", settings=Settings(recipe=QUICK)).train()
-    assert "### text@q_attr, balanced accuracy" in probe_markdown(probe_table(tmp_path / "p"))
+    assert "## text@q_attr, balanced accuracy" in probe_markdown(probe_table(tmp_path / "p"))
 
 
 def test_folders_without_probes_are_refused(tmp_path):

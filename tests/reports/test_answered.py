@@ -1,0 +1,40 @@
+"""Which items a run answered rightly."""
+
+import pytest
+
+from otoscope.audits.perception import run
+from otoscope.audits.runs import RunError
+from otoscope.models.opening import open_model
+from otoscope.reports.answered import right_by_item
+from tests.audits.tiny_dataset import rows, write
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """A run that always says increase about four clips, every second of which rises."""
+    data = write(tmp_path / "data", {"all": {"test": rows(4)}})
+    run(data, open_model("constant:increase"), out=tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_items_are_right_or_not(asked):
+    expected = {"volume-0": False, "volume-1": True, "volume-2": False, "volume-3": True}
+    assert right_by_item(asked, prompt="main") == expected
+
+
+def test_an_answer_without_a_direction_is_not_right(asked, tmp_path):
+    run(tmp_path / "data", open_model("constant:who knows"), out=tmp_path / "other")
+    assert set(right_by_item(tmp_path / "other", prompt="main").values()) == {False}
+
+
+def test_another_model_is_refused_where_both_say_what_they_are(asked, tmp_path):
+    about = (asked / "run.json").read_text()
+    (asked / "run.json").write_text(about.replace('"model": {', '"model": {"name": "a",'))
+    with pytest.raises(RunError, match="of another model: name 'a', not 'b'"):
+        right_by_item(asked, prompt="main", model={"name": "b"})
+    assert len(right_by_item(asked, prompt="main", model={"name": "a", "content": "c"})) == 4
+
+
+def test_another_prompt_is_refused(asked):
+    with pytest.raises(RunError, match="does not ask 'beep', it asks main"):
+        right_by_item(asked, prompt="beep")
