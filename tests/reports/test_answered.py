@@ -1,5 +1,7 @@
 """Which items a run answered rightly."""
 
+import json
+
 import pytest
 
 from otoscope.audits.perception import run
@@ -28,8 +30,9 @@ def test_an_answer_without_a_direction_is_not_right(asked, tmp_path):
 
 
 def test_another_model_is_refused_where_both_say_what_they_are(asked, tmp_path):
-    about = (asked / "run.json").read_text()
-    (asked / "run.json").write_text(about.replace('"model": {', '"model": {"name": "a",'))
+    about = json.loads((asked / "run.json").read_text())
+    about["model"]["name"] = "a"
+    (asked / "run.json").write_text(json.dumps(about))
     with pytest.raises(RunError, match="of another model: name 'a', not 'b'"):
         right_by_item(asked, prompt="main", model={"name": "b"})
     assert len(right_by_item(asked, prompt="main", model={"name": "a", "content": "c"})) == 4
