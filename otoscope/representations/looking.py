@@ -16,6 +16,10 @@ from otoscope.models.transformers_models import TransformersModel
 from otoscope.representations import mel
 
 
+TAKEN = {"mel", "answer", "answer_tokens"}
+"""Names that a model of one's own cannot give to its sites."""
+
+
 class Seen(NamedTuple):
     """What was found in some questions.
 
@@ -104,8 +108,18 @@ class OwnLooker:
 
     @property
     def widths(self) -> Mapping[str, int]:
-        """As the model declares them; none if it does not."""
-        return dict(getattr(self.model, "sites", {}))
+        """As the model declares them; none if it does not.
+
+        Raises:
+            ModelError: A name is taken.
+        """
+        declared = dict(getattr(self.model, "sites", {}))
+        if taken := sorted(declared.keys() & TAKEN):
+            raise ModelError(
+                f"{type(self.model).__name__}.sites: {taken[0]!r} has a meaning of its own here; "
+                "give it another name"
+            )
+        return declared
 
     @property
     def batch_size(self) -> int:

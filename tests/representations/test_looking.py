@@ -13,7 +13,7 @@ from otoscope.models.base import Answer, Asked, ModelError
 from otoscope.models.transformers_models import open_transformers
 from otoscope.representations import hooks
 from otoscope.representations.layout import Layout
-from otoscope.representations.looking import looker
+from otoscope.representations.looking import OwnLooker, looker
 from otoscope.representations.mel import mel_features
 from tests.representations.test_pooling import plain_pooled
 
@@ -317,6 +317,13 @@ class TestOwnModel:
                 return []
 
         assert list(looker(Mute()).widths) == ["mel"]
+
+    @pytest.mark.parametrize("name", ["mel", "answer"])
+    def test_a_name_that_is_taken_is_refused(self, name):
+        ear = Ear()
+        ear.sites[name] = 3
+        with pytest.raises(ModelError, match=f"Ear.sites: '{name}' has a meaning of its own"):
+            _ = OwnLooker(ear).widths
 
     @pytest.mark.parametrize(
         ("made", "told"), [({}, "nothing"), ({"ear": np.zeros((2, 5))}, r"shape \(2, 5\)")]
