@@ -26,7 +26,7 @@ def right_by_item(
         RunError: Not a run, one of another model, or one that does not ask in that way.
     """
     (told,) = read_runs([Path(run)])
-    other = told.about.get("model")
+    other = told.about.get("model_description")
     if isinstance(other, Mapping) and model is not None:
         different = [name for name in SAME if name in model and name in other]
         different = [name for name in different if model[name] != other[name]]

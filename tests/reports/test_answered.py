@@ -31,7 +31,7 @@ def test_an_answer_without_a_direction_is_not_right(asked, tmp_path):
 
 def test_another_model_is_refused_where_both_say_what_they_are(asked, tmp_path):
     about = json.loads((asked / "run.json").read_text())
-    about["model"]["name"] = "a"
+    about["model_description"]["name"] = "a"
     (asked / "run.json").write_text(json.dumps(about))
     with pytest.raises(RunError, match="of another model: name 'a', not 'b'"):
         right_by_item(asked, prompt="main", model={"name": "b"})
