@@ -15,7 +15,14 @@ from typing import NamedTuple
 from builders.vocalgrad.plan import SPLITS, Plan, chosen_categories
 from builders.vocalgrad.shards import STATE, finished, making_folder, write_json
 from builders.vocalgrad.sources.base import Corpus, Source
-from builders.vocalgrad.survey import Correction, Policies, Survey, refuse_shared_ids, survey
+from builders.vocalgrad.survey import (
+    Conditions,
+    Correction,
+    Policies,
+    Survey,
+    refuse_shared_ids,
+    survey,
+)
 from builders.vocalgrad.workers import WorkerDied, run
 from otoscope.acoustics.spans import DEFAULT_POLICIES
 from otoscope.progress import Progress
@@ -100,6 +107,7 @@ def plan_build(
             policies=policies,
             corrections=corrections,
             known=corpus.sources,
+            conditions=Conditions(profile, chosen),
             on_source=step,
         )
     if seen.refused and OnError(on_error) is OnError.STOP:
@@ -110,7 +118,7 @@ def plan_build(
         )
     if not seen.sources:
         raise BuildError(f"none of the {len(sources)} sources can be used")
-    tones = survey(beeps.sources).sources if beeps else ()
+    tones = survey(beeps.sources, conditions=Conditions(profile, chosen)).sources if beeps else ()
     return Plan(chosen, profile, seen.sources, tones), seen
 
 

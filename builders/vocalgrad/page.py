@@ -17,7 +17,7 @@ from builders.vocalgrad.shards import making_folder
 from builders.vocalgrad.sources.base import Corpus
 from builders.vocalgrad.stored import stored_rows
 from otoscope.acoustics import codec
-from otoscope.acoustics.gradients import BEEP_CATEGORIES, GRADIENTS, attribute_of
+from otoscope.acoustics.gradients import GRADIENTS, attribute_of, beep_categories
 from otoscope.acoustics.rendering import Cell, Rendering, Source
 from otoscope.acoustics.spans import Span
 from otoscope.acoustics.trajectories import DIRECTIONS, LABELS
@@ -292,7 +292,7 @@ def _beeps(built: Built) -> Iterator[dict[str, Any]]:
         return
     beep = built.plan.beeps[0]
     s = beep.source
-    for category in (c for c in BEEP_CATEGORIES if c in built.plan.categories):
+    for category in (c for c in beep_categories(built.plan.profile) if c in built.plan.categories):
         ids = [
             f"{s.split}-{category}-{Cell('high', CURVE, d).clip_id(s.item_id, s.clip_id)}"
             for d in DIRECTIONS

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import soundfile
 
 from builders.vocalgrad.sources.base import Source
-from otoscope.acoustics.gradients import BEEP_CATEGORIES, GRADIENTS
+from otoscope.acoustics.gradients import GRADIENTS, beep_categories
 from otoscope.acoustics.rendering import CELLS
 from otoscope.registry import UnknownName
 
@@ -39,6 +39,14 @@ MAX_CLIP_BYTES = 50_000_000
 Kind = Literal["gradient", "source", "beep"]
 
 
+class LeftOut(NamedTuple):
+    """Cells of one source that the profile does not make, and why."""
+
+    category: str
+    tier: str
+    reason: str
+
+
 @dataclass(frozen=True)
 class Surveyed:
     """A source whose file has been read once.
@@ -51,6 +59,7 @@ class Surveyed:
         span: Start and end of speech, in samples.
         span_origin: `detected`, `corrected`, `given`, or the policy taken.
         pcm_sha256: Of the decoded samples.
+        left_out: Cells that would do nothing to this source.
     """
 
     source: Source
@@ -62,6 +71,12 @@ class Surveyed:
     span: tuple[int, int]
     span_origin: str
     pcm_sha256: str
+    left_out: tuple[LeftOut, ...] = ()
+
+    def cells(self, category: str, bounds: tuple[int, int]) -> list[int]:
+        """Which of the cells `[start, end)` of `CELLS` are made of this source."""
+        without = {tier for name, tier, _ in self.left_out if name == category}
+        return [k for k in range(*bounds) if CELLS[k].tier not in without]
 
     @property
     def most_bytes(self) -> int:
@@ -79,6 +94,7 @@ class Shard(NamedTuple):
         cells: Its variants, `[start, end)` in `CELLS`.
         categories: In row order.
         files: Config name to path inside the dataset folder.
+        n_rows: Over all its files.
     """
 
     kind: Kind
@@ -88,19 +104,12 @@ class Shard(NamedTuple):
     cells: tuple[int, int]
     categories: tuple[str, ...]
     files: dict[str, str]
+    n_rows: int
 
     @property
     def name(self) -> str:
         """Unique in its plan; a file name."""
         return next(iter(self.files.values())).replace("/", "_").removesuffix(".parquet")
-
-    @property
-    def n_rows(self) -> int:
-        """Rows over all its files."""
-        n_sources = self.last - self.first
-        if self.kind == "source":
-            return n_sources
-        return n_sources * (self.cells[1] - self.cells[0]) * len(self.categories)
 
 
 @dataclass(frozen=True)
@@ -157,6 +166,7 @@ class Plan:
             Shard(
                 "gradient", split, first, last, cells, self.categories,
                 {c: f"{c}/{_file(split, i, len(pieces))}" for c in self.categories},
+                _n_rows(pool[first:last], self.categories, cells),
             )
             for i, (first, last, cells) in enumerate(pieces)
         ]  # fmt: skip
@@ -167,19 +177,20 @@ class Plan:
         return [
             Shard(
                 "source", split, first, last, (0, 0), (),
-                {"source": f"source/{_file(split, i, len(blocks))}"},
+                {"source": f"source/{_file(split, i, len(blocks))}"}, last - first,
             )
             for i, (first, last) in enumerate(blocks)
         ]  # fmt: skip
 
     def _beep_shards(self) -> list[Shard]:
         pieces = list(_pieces([s.most_bytes for s in self.beeps]))
-        categories = [c for c in BEEP_CATEGORIES if c in self.categories]
+        categories = [c for c in beep_categories(self.profile) if c in self.categories]
         jobs = [(category, piece) for category in categories for piece in pieces]
         return [
             Shard(
                 "beep", "test", first, last, cells, (category,),
                 {"beep": f"beep/{_file('test', i, len(jobs))}"},
+                _n_rows(self.beeps[first:last], (category,), cells),
             )
             for i, (category, (first, last, cells)) in enumerate(jobs)
         ]  # fmt: skip
@@ -205,6 +216,10 @@ def chosen_categories(asked: Sequence[str] | None, profile: str) -> tuple[str, .
         if profile not in (there := GRADIENTS[name].profiles):
             raise UnknownName(f"{name} has no profile {profile!r}; there are {sorted(there)}")
     return tuple(name for name in GRADIENTS if name in names)
+
+
+def _n_rows(sources: Sequence[Surveyed], categories: Sequence[str], cells: tuple[int, int]) -> int:
+    return sum(len(s.cells(category, cells)) for s in sources for category in categories)
 
 
 def _file(split: str, index: int, total: int) -> str:

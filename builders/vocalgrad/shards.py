@@ -59,7 +59,7 @@ def rows(plan: Plan, shard: Shard) -> Iterator[tuple[str, Row]]:
         )  # fmt: skip
         for category in shard.categories:
             config = "beep" if shard.kind == "beep" else category
-            for k in range(*shard.cells):
+            for k in surveyed.cells(category, shard.cells):
                 yield config, _row(plan, surveyed, source, category, k)
 
 

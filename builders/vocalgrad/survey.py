@@ -2,15 +2,18 @@
 
 import csv
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from builders.vocalgrad.plan import MAX_CLIP_BYTES, Surveyed
+from builders.vocalgrad.plan import MAX_CLIP_BYTES, LeftOut, Surveyed
 from builders.vocalgrad.shards import pcm_sha256
 from builders.vocalgrad.sources.base import Skipped, Source, SourceError
 from otoscope.acoustics import codec
-from otoscope.acoustics.spans import DEFAULT_POLICIES, Policy, Problem, decide
+from otoscope.acoustics.rendering import Source as Sound
+from otoscope.acoustics.rendering import refuses
+from otoscope.acoustics.spans import DEFAULT_POLICIES, Policy, Problem, Span, decide
+from otoscope.acoustics.trajectories import TIERS
 
 Policies = Mapping[Problem, Policy]
 
@@ -18,6 +21,13 @@ MAX_SAMPLING_RATE = 655_350  # of FLAC
 
 
 DROPPED = "left out by a correction"
+
+
+class Conditions(NamedTuple):
+    """What a build makes of every source."""
+
+    profile: str
+    categories: tuple[str, ...]
 
 
 class Correction(NamedTuple):
@@ -48,6 +58,7 @@ def survey(
     policies: Policies = DEFAULT_POLICIES,
     corrections: Mapping[str, Correction] | None = None,
     known: Iterable[Source] | None = None,
+    conditions: Conditions | None = None,
     on_source: Callable[[], None] = lambda: None,
 ) -> Survey:
     """Decodes each source and settles its span.
@@ -57,6 +68,7 @@ def survey(
         policies: What to do where the detector fails.
         corrections: By clip id; they win over everything.
         known: Whom a correction may name; `sources` by default, of which these may be a part.
+        conditions: What is to be made of the sources, to leave out what would do nothing.
         on_source: Called after each.
 
     Raises:
@@ -77,7 +89,7 @@ def survey(
             on_source()
             continue
         try:
-            surveyed, problems = _look_at(source, policies, correction)
+            surveyed, problems = _look_at(source, policies, correction, conditions)
         except (codec.AudioError, SourceError) as error:
             refused.append(Skipped(source.clip_id, str(error)))
         else:
@@ -90,7 +102,10 @@ def survey(
 
 
 def _look_at(
-    source: Source, policies: Policies, correction: Correction | None
+    source: Source,
+    policies: Policies,
+    correction: Correction | None,
+    conditions: Conditions | None,
 ) -> tuple[Surveyed, list[str]]:
     recording = codec.read(source.path)
     rate, (n_channels, n_samples) = recording.sampling_rate, recording.pcm.shape
@@ -112,7 +127,7 @@ def _look_at(
         span = (decision.span.start, decision.span.end)
     surveyed = Surveyed(
         source, rate, n_channels, n_samples, recording.bit_depth, recording.subtype,
-        span, origin, pcm_sha256(recording),
+        span, origin, pcm_sha256(recording), tuple(_left_out(recording, span, conditions)),
     )  # fmt: skip
     if surveyed.most_bytes > MAX_CLIP_BYTES:
         raise SourceError(
@@ -120,6 +135,20 @@ def _look_at(
             "shorter clips"
         )
     return surveyed, problems
+
+
+def _left_out(
+    recording: codec.Recording, span: tuple[int, int], conditions: Conditions | None
+) -> Iterator[LeftOut]:
+    if conditions is None or not refuses(conditions.profile):
+        return
+    sound = Sound(
+        recording.pcm, recording.sampling_rate, Span(*span), bit_depth=recording.bit_depth
+    )
+    for category in conditions.categories:
+        for tier in TIERS:
+            if reason := sound.refusal(category, tier, conditions.profile):
+                yield LeftOut(category, tier, reason)
 
 
 def _samples_of(

@@ -159,13 +159,13 @@ def at_times(
     to = np.rint(np.linspace(0, n_out, n_hops + 1)).astype(int)
     wanted = np.rint(time_of(to)).astype(int)
     hop = max(1, round(n_out / n_hops))
-    of = _fitting(samples, sampling_rate, to, wanted, hop)
-    return _overlapped(samples, to, of, np.full(len(to), hop), n_out)
+    of = _fitting(samples, sampling_rate, to.tolist(), wanted.tolist(), hop)
+    return _overlapped(samples, to, np.array(of), np.full(len(to), hop), n_out)
 
 
 def _fitting(
-    samples: np.ndarray, sampling_rate: int, to: np.ndarray, wanted: np.ndarray, hop: int
-) -> np.ndarray:
+    samples: np.ndarray, sampling_rate: int, to: list[int], wanted: list[int], hop: int
+) -> list[int]:
     """Near each position wanted, the one that best goes on from the grain before.
 
     The first and the last are where they are wanted, so that the stretch joins what is around it.

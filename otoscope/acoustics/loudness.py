@@ -46,11 +46,15 @@ def level_gain(
 def at_level_of(
     clip: Clip, changed: Float[np.ndarray, " n_samples"], window_s: float
 ) -> Float[np.ndarray, " n_samples"]:
-    """A changed clip of unchanged length at the short-time level of the clip.
+    """A changed clip of unchanged length at the short-time level of the clip, edges included."""
+    gain = level_gain(changed, clip.samples, clip.sampling_rate, window_s)
+    return with_edges_of(clip, changed * gain)
 
-    Head and tail get the very RMS that they had, so that they tell nothing by their level.
-    """
-    changed = changed * level_gain(changed, clip.samples, clip.sampling_rate, window_s)
+
+def with_edges_of(
+    clip: Clip, changed: Float[np.ndarray, " n_samples"]
+) -> Float[np.ndarray, " n_samples"]:
+    """Head and tail at the very RMS that they had, so that they tell nothing by their level."""
     start, end = clip.span
     for part in (slice(0, start), slice(end, None)):
         changed[part] *= match_gain(rms(clip.samples[part]), rms(changed[part]))

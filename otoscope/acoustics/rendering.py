@@ -206,6 +206,14 @@ class Source:
             yield cell, clip_id, self.render(category, cell, clip_id=clip_id, profile=profile)
 
 
+def refuses(profile: str) -> bool:
+    """Whether a profile leaves out what would do nothing."""
+    return any(
+        profile in gradient.profiles and gradient.profiles[profile].refusal is not None
+        for gradient in GRADIENTS.values()
+    )
+
+
 def rules_of(category: str, profile: str) -> Profile:
     """The rules of a category in a profile.
 

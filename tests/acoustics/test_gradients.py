@@ -66,7 +66,8 @@ class TestEveryGradient:
         assert GRADIENTS[category].parameter
 
     def test_has_the_published_dtype(self, category, profile):
-        dtype = np.float64 if category == "volume" else np.float32
+        wide = (category, profile) == ("volume", "paper")
+        dtype = np.float64 if wide else np.float32
         assert self.render(category, profile).samples.dtype == dtype
 
     def test_keeps_the_length_or_loses_what_the_rule_says(self, category, profile):
@@ -94,15 +95,16 @@ class TestEveryGradient:
         before = samples.copy()
         source = Source(samples, self.rate, Span(4_000, 14_100))
         for cell in CELLS[::5]:
-            source.render(category, cell, clip_id="a", profile=profile)
+            if not source.refusal(category, cell.tier, profile):
+                source.render(category, cell, clip_id="a", profile=profile)
         assert (samples == before).all()
 
     def test_later_variants_leave_earlier_ones_alone(self, category, profile):
         source = self.source()
-        first = source.render(category, CELLS[0], clip_id="a", profile=profile).samples
+        first = source.render(category, CELLS[-1], clip_id="a", profile=profile).samples
         before = first.copy()
-        for cell in CELLS[1:]:
-            source.render(category, cell, clip_id="a", profile=profile)
+        for _ in source.variants(category, "a", "a", profile=profile):
+            pass
         assert (first == before).all()
 
     def test_is_finite_and_moves_something(self, category, profile):
@@ -114,6 +116,8 @@ class TestEveryGradient:
     @pytest.mark.parametrize("tier", TIERS)
     def test_down_is_up_with_its_ends_swapped(self, category, profile, tier):
         source = self.source()
+        if source.refusal(category, tier, profile):
+            pytest.skip("does nothing at this rate")
         up, down = (
             source.render(category, Cell(tier, "linear", d), clip_id="a", profile=profile)
             for d in ("up", "down")

@@ -35,6 +35,15 @@ BEEP_CATEGORIES = ("volume", "voice_pitch", "background_noise", "voice_vibration
 """Categories that make sense on a pure tone."""
 
 
+def beep_categories(profile: str) -> tuple[str, ...]:
+    """Those of `BEEP_CATEGORIES` that a profile has; a tone has no formants to keep.
+
+    >>> beep_categories("controlled")
+    ('volume', 'background_noise', 'voice_vibration')
+    """
+    return tuple(c for c in BEEP_CATEGORIES if (profile, c) != ("controlled", "voice_pitch"))
+
+
 def attribute_of(category: str) -> str:
     """The words a question uses for a category.
 

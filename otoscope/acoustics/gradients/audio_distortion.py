@@ -7,7 +7,7 @@ import numpy as np
 from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
 from otoscope.acoustics.gradients.levels import pick_levels
-from otoscope.acoustics.loudness import level_gain
+from otoscope.acoustics.loudness import level_gain, with_edges_of
 from otoscope.acoustics.trajectories import RAMP_S, Trajectory
 
 LOWEST_HZ = {"low": 18_000.0, "mid": 12_000.0, "high": 6_000.0}
@@ -47,8 +47,9 @@ def any_rate(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Cha
     count = np.floor(np.cumsum(taken_hz / rate) + 0.5).astype(np.int64)
     fresh = np.diff(count, prepend=count[0] - 1) > 0
     at = np.maximum.accumulate(np.where(fresh, np.arange(n), 0))
-    gain = level_gain(clip.samples[at], clip.samples, rate, LEVEL_S)
-    return in_three((clip.samples * gain)[at], clip.span)
+    held = clip.samples[at]
+    held *= level_gain(held, clip.samples, rate, LEVEL_S)[at]
+    return in_three(with_edges_of(clip, held), clip.span)
 
 
 AUDIO_DISTORTION = Gradient(

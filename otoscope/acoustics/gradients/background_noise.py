@@ -53,7 +53,7 @@ def shared(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Chang
     Noise in the head or tail would tell the direction by itself. So it fades out within the span,
     in 20 ms at either end.
     """
-    pair = clip_id.rpartition("__")[0]
+    pair = clip_id.rpartition("__")[0] or clip_id
     noise = clip.shared(("noise", pair), lambda: _unit_noise(clip, pair))
     level = clip.shared("speech level", lambda: _rms(clip.speech))
     start, end = clip.span

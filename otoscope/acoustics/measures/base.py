@@ -12,6 +12,8 @@ from otoscope.acoustics.codec import FULL_SCALE
 from otoscope.acoustics.spans import Span
 
 MEL_CORNER_HZ = 700.0
+ROUNDING = 1 / 12 / FULL_SCALE**2
+"""Power of the error that rounding to 16 bits makes: a twelfth of the squared step."""
 
 Samples = (
     Float[np.ndarray, " n_samples"]
@@ -103,6 +105,16 @@ def power_spectra(
     spectra = fft.rfft(tapered, n=n_fft, axis=-1)
     power = spectra.real.astype(np.float64) ** 2 + spectra.imag.astype(np.float64) ** 2
     return place, power, np.fft.rfftfreq(n_fft, 1 / sampling_rate)
+
+
+def less_rounding(
+    power: Float[np.ndarray, "n_windows n_bins"], share: float = 1.0
+) -> Float[np.ndarray, "n_windows n_bins"]:
+    """Power less what rounding to 16 bits adds on average, or a share of it.
+
+    Without that, faint sound would seem wide and even.
+    """
+    return np.maximum(power - share * ROUNDING / power.shape[1], 0)
 
 
 @lru_cache(maxsize=32)

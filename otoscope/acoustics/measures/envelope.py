@@ -8,6 +8,7 @@ from otoscope.acoustics.measures.base import (
     Track,
     band_powers,
     decibels,
+    less_rounding,
     over_windows,
     power_spectra,
     speech_of,
@@ -64,7 +65,7 @@ def reverberance(samples: Samples, sampling_rate: int, span: Span) -> Track:
     """
     speech = speech_of(samples, sampling_rate, span)
     place, power, hz = power_spectra(speech, sampling_rate, BAND_S, BAND_HOP_S)
-    amplitude = np.sqrt(band_powers(power, hz, N_BANDS, LOW_HZ, HIGH_HZ))
+    amplitude = np.sqrt(band_powers(less_rounding(power), hz, N_BANDS, LOW_HZ, HIGH_HZ))
     n_frames = round(VALLEY_S / BAND_HOP_S)
     low, high = np.quantile(
         over_windows(amplitude, n_frames, n_frames // 4), (VALLEY, PEAK), axis=-1

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from otoscope.acoustics.codec import FULL_SCALE
 from otoscope.acoustics.measures.base import (
     Samples,
     Track,
     decibels,
+    less_rounding,
     power_spectra,
     speech_of,
     windows,
@@ -19,7 +19,6 @@ BANDWIDTH_S, BANDWIDTH_HOP_S = 0.05, 0.025
 FLOOR_QUANTILE = 0.1
 FLOOR_LOW_HZ, FLOOR_TOP = 200.0, 0.95  # leaves out hum, and the edge of anti-aliasing filters
 INAUDIBLE_DB = 40.0  # a floor this far below the window's mean spectrum counts as no noise
-ROUNDING = 1 / 12 / FULL_SCALE**2  # mean power of what rounding to 16 bits adds
 ROLL_OFF = 0.99
 HIGH_BAND_HZ = 3000.0
 
@@ -38,11 +37,11 @@ def _floor(
     """Places, and per window the mean and the low quantile of power over frequency."""
     speech = speech_of(samples, sampling_rate, span)
     place, power, hz = power_spectra(speech, sampling_rate, SPECTRUM_S, SPECTRUM_HOP_S)
-    rounding = ROUNDING / power.shape[1] * -np.log1p(-FLOOR_QUANTILE)  # that quantile of noise
+    power = less_rounding(power, share=-np.log1p(-FLOOR_QUANTILE))  # that quantile of noise
     power = power[:, (hz > FLOOR_LOW_HZ) & (hz < FLOOR_TOP * sampling_rate / 2)]
     if not power.size:
         return np.empty(0), np.empty(0), np.empty(0)
-    low = np.maximum(np.quantile(power, FLOOR_QUANTILE, axis=1) - rounding, 0)
+    low = np.quantile(power, FLOOR_QUANTILE, axis=1)
     mean = power.mean(axis=1)
     return place, mean, low + mean / 10 ** (INAUDIBLE_DB / 10)
 
@@ -52,7 +51,7 @@ def noise_floor(samples: Samples, sampling_rate: int, span: Span) -> Track:
 
     Broadband noise fills what speech leaves empty at any moment, between harmonics and above
     them. Soft limit: a floor 40 dB below the window's own mean spectrum counts as none, so that
-    what nobody hears does not decide; nor does what rounding to 16 bits adds. NaN in silence.
+    what nobody hears does not decide. NaN in silence.
     """
     place, _, low = _floor(samples, sampling_rate, span)
     return Track(place, decibels(low))
@@ -67,13 +66,11 @@ def snr(samples: Samples, sampling_rate: int, span: Span) -> Track:
 def bandwidth(samples: Samples, sampling_rate: int, span: Span) -> Track:
     """Octaves re 1 kHz below which 99 % of the summed magnitudes lie, 50 ms windows.
 
-    Magnitudes rather than powers, so that the weak high end of speech has a say; what rounding to
-    16 bits adds is taken off first, or quiet speech would seem wide. NaN in silence.
+    Magnitudes rather than powers, so that the weak high end of speech has a say. NaN in silence.
     """
     speech = speech_of(samples, sampling_rate, span)
     place, power, hz = power_spectra(speech, sampling_rate, BANDWIDTH_S, BANDWIDTH_HOP_S)
-    power = np.maximum(power - ROUNDING / power.shape[1], 0)
-    summed = np.cumsum(np.sqrt(power), axis=1)
+    summed = np.cumsum(np.sqrt(less_rounding(power)), axis=1)
     total = summed[:, -1:]
     at = np.maximum(np.sum(summed < ROLL_OFF * total, axis=1), 1)
     octaves = np.log2(hz[np.minimum(at, len(hz) - 1)] / 1000)
@@ -84,5 +81,6 @@ def high_band_level(samples: Samples, sampling_rate: int, span: Span) -> Track:
     """Level above 3 kHz relative to the whole, in dB, 32 ms windows; NaN where nothing is there."""
     speech = speech_of(samples, sampling_rate, span)
     place, power, hz = power_spectra(speech, sampling_rate, SPECTRUM_S, SPECTRUM_HOP_S)
+    power = less_rounding(power)
     high = power[:, hz >= HIGH_BAND_HZ].sum(axis=1)
     return Track(place, decibels(high) - decibels(power.sum(axis=1)))

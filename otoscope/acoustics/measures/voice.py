@@ -32,9 +32,8 @@ FAINT = 1e-3  # windows this far below the loudest nearby (30 dB) are pulled tow
 RANGE = (0.6, 1.7)  # of one speaker around their median
 REFERENCE_HZ = 100.0
 
-TEMPO_S, TEMPO_HOP_S = 0.025, 0.005
+TEMPO_HOP_S = 0.005
 LOW_HZ = 100.0
-SMOOTHING_S = 0.05
 N_PARTS = 8
 LEAST_FRAMES = 4 * N_PARTS
 STILL_DB = 1e-6  # a spectrum that moves less than this in 5 ms stands still
@@ -114,17 +113,21 @@ class Clock(NamedTuple):
     Attributes:
         n_bands, high_hz: Bands from 100 Hz up.
         range_db: What lies so far below the loudest band does not count as moving.
-        nearby_s: Among the bands of how long a stretch the loudest is sought; None for all.
+        nearby_s: Dips shorter than this are bridged when the loudest is sought, so that steps of
+            level do not count; None seeks in the whole span.
+        window_s, smoothing_s: Of the spectra, and of their path.
     """
 
     n_bands: int
     high_hz: float
     range_db: float
     nearby_s: float | None
+    window_s: float
+    smoothing_s: float
 
 
-SENSITIVE = Clock(30, 8000.0, 50.0, None)
-SPECIFIC = Clock(16, 2000.0, 25.0, NEARBY_S)
+SENSITIVE = Clock(30, 8000.0, 50.0, None, 0.025, 0.05)
+SPECIFIC = Clock(16, 2000.0, 25.0, NEARBY_S, 0.04, 0.03)
 
 
 def pace(samples: Samples, sampling_rate: int, span: Span) -> Track:
@@ -152,19 +155,20 @@ def _by_content(samples: Samples, sampling_rate: int, span: Span, clock: Clock) 
     place = (np.arange(N_PARTS) + 0.5) / N_PARTS
     unmeasured = Track(place, np.full(N_PARTS, np.nan))
     speech = speech_of(samples, sampling_rate, span)
-    _, power, hz = power_spectra(speech, sampling_rate, TEMPO_S, TEMPO_HOP_S)
+    _, power, hz = power_spectra(speech, sampling_rate, clock.window_s, TEMPO_HOP_S)
     if len(power) < LEAST_FRAMES:
         return Track(np.empty(0), np.empty(0))
     if not power.any():
         return unmeasured
     bands = band_powers(power, hz, clock.n_bands, LOW_HZ, clock.high_hz)
     loudest = bands.max(axis=1)
-    n_nearby = round((clock.nearby_s or 0) / TEMPO_HOP_S) or 2 * len(loudest)
-    nearby = ndimage.maximum_filter1d(loudest, n_nearby, mode="nearest")
-    nearby = np.maximum(nearby, loudest.max() * SILENT)
+    nearby = np.full_like(loudest, loudest.max())
+    if clock.nearby_s is not None:
+        bridged = ndimage.grey_closing(loudest, round(clock.nearby_s / TEMPO_HOP_S))
+        nearby = np.maximum(bridged, loudest.max() * SILENT)
     shape = 10 * np.log10(bands + nearby[:, None] / 10 ** (clock.range_db / 10))
     shape -= shape.mean(axis=1, keepdims=True)
-    taper = signal.windows.hann(round(SMOOTHING_S / TEMPO_HOP_S) + 1)[1:-1]
+    taper = signal.windows.hann(round(clock.smoothing_s / TEMPO_HOP_S) + 1)[1:-1]
     n_edge = len(taper) // 2
     padded = np.pad(shape, ((n_edge, n_edge), (0, 0)), mode="edge")
     smooth = signal.oaconvolve(padded, taper[:, None] / taper.sum(), mode="valid", axes=0)
