@@ -1,0 +1,141 @@
+"""Real recordings, rendered and measured clip by clip; what `benchmarks.real_speech` counts."""
+
+import hashlib
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from builders.vocalgrad.sources.folder import list_audio
+from otoscope.acoustics import codec
+from otoscope.acoustics.confounds import Contrasted, contrasts, measured_in
+from otoscope.acoustics.fitted import segments
+from otoscope.acoustics.measures import CUES
+from otoscope.acoustics.observers import direction_with_source, slope
+from otoscope.acoustics.rendering import CELLS, NothingChanges, Source
+from otoscope.acoustics.spans import Span, decide
+
+SHORTEST_S = 1.0
+
+
+class Recorded(NamedTuple):
+    """A recording and where speech is in it."""
+
+    name: str
+    speaker: str
+    pcm: np.ndarray
+    sampling_rate: int
+    bit_depth: int
+    span: Span
+
+
+class Judged(NamedTuple):
+    """What the measures say of one clip; `named` is None and numbers NaN where they say nothing."""
+
+    speaker: str
+    slope: float
+    segments: np.ndarray
+    named: str | None
+    contrasted: Contrasted
+
+
+class Listened(NamedTuple):
+    """What they say of all clips of one recording.
+
+    Attributes:
+        speaker: Of the recording.
+        source_slopes: Of the recording itself, by category.
+        clips: By profile.
+        n_idle: Clips in which nothing would change, by profile and category.
+    """
+
+    speaker: str
+    source_slopes: dict[str, float]
+    clips: dict[str, list[Judged]]
+    n_idle: dict[str, Counter[str]]
+
+
+def recordings(folders: Sequence[Path]) -> tuple[list[Recorded], Counter[str]]:
+    """Distinct recordings with a detected span that is long enough; why others do not count.
+
+    Raises:
+        SourceError: Not a folder, or no audio in it.
+    """
+    found: dict[str, Recorded] = {}
+    without: Counter[str] = Counter()
+    for path in (path for folder in folders for _, path in sorted(list_audio(folder).items())):
+        try:
+            recording = codec.read(path)
+        except codec.AudioError as error:
+            print(f"left out: {error}", file=sys.stderr)
+            without["not readable"] += 1
+            continue
+        key = hashlib.sha256(recording.pcm.tobytes()).hexdigest()
+        rate = recording.sampling_rate
+        span = decide(codec.to_float(recording.pcm), rate).span
+        if key in found:
+            without["the same samples as another"] += 1
+        elif span is None:
+            without["no speech found"] += 1
+        elif span.end - span.start < SHORTEST_S * rate:
+            without[f"less than {SHORTEST_S:g} s of speech"] += 1
+        else:
+            speaker = re.split("[_-]", path.stem)[0]
+            found[key] = Recorded(
+                path.stem, speaker, recording.pcm, rate, recording.bit_depth, span
+            )
+    return list(found.values()), without
+
+
+def listen(recorded: Recorded, profiles: Sequence[str], tiers: Sequence[str]) -> Listened:
+    """Renders and measures all that is asked of one recording."""
+    pcm, rate, span = recorded.pcm, recorded.sampling_rate, recorded.span
+    source = Source(pcm, rate, span, bit_depth=recorded.bit_depth)
+    heard = Listened(
+        recorded.speaker, {}, {p: [] for p in profiles}, {p: Counter() for p in profiles}
+    )
+    for category, cue in CUES.items():
+        before = cue(pcm, rate, span)
+        heard.source_slopes[category] = slope(before)
+        for profile in profiles:
+            for cell in (cell for cell in CELLS if cell.tier in tiers):
+                clip_id = cell.clip_id(recorded.name, recorded.name)
+                try:
+                    made = source.render(category, cell, clip_id=clip_id, profile=profile)
+                except NothingChanges:
+                    heard.n_idle[profile][category] += 1
+                    continue
+                if made.no_effect:
+                    heard.n_idle[profile][category] += 1
+                    continue
+                samples = made.to_pcm().pcm
+                track = cue(samples, rate, made.span)
+                found = contrasts(samples, rate, made.span, measured_in(category))
+                heard.clips[profile].append(
+                    Judged(
+                        recorded.speaker,
+                        slope(track),
+                        segments(track),
+                        direction_with_source(track, before),
+                        Contrasted(category, *cell, recorded.name, *found),
+                    )
+                )
+    return heard
+
+
+def listen_to_all(
+    found: Sequence[Recorded], profiles: Sequence[str], tiers: Sequence[str], *, num_proc: int
+) -> Iterator[Listened]:
+    """`listen` for each recording, on several processes."""
+    longest_first = sorted(found, key=lambda r: -(r.span.end - r.span.start) / r.sampling_rate)
+    work = partial(listen, profiles=profiles, tiers=tiers)
+    with ProcessPoolExecutor(num_proc, get_context("spawn"), threadpool_limits, (1,)) as pool:
+        yield from pool.map(work, longest_first)
