@@ -15,7 +15,6 @@ from otoscope.models.base import Asked, ModelError, description_of
 from otoscope.models.transformers_models import TransformersModel
 from otoscope.representations import mel
 
-
 TAKEN = {"mel", "answer", "answer_tokens"}
 """Names that a model of one's own cannot give to its sites."""
 
