@@ -37,7 +37,9 @@ def render(
     curve: Annotated[
         str, typer.Option(help="`linear`, `quad_first_flat`, `quad_last_flat` or `jump`.")
     ] = "linear",
-    profile: Annotated[str, typer.Option(help="Which rules: `paper`.")] = "paper",
+    profile: Annotated[
+        str, typer.Option(help="Which rules: `paper`, as published, or `controlled`.")
+    ] = "paper",
     span: Annotated[
         str | None,
         typer.Option(help="START:END of speech in seconds; found in the signal when absent."),

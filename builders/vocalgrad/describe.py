@@ -9,6 +9,7 @@ from builders.vocalgrad.rates import low_rates
 from builders.vocalgrad.repository import configs_of, write_readme
 from builders.vocalgrad.sources.base import Corpus, Skipped
 from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.rendering import CELLS
 from otoscope.acoustics.trajectories import LABELS, TIERS
 from otoscope.version import __version__
 
@@ -82,4 +83,10 @@ def _category(built: Built, name: str) -> dict[str, Any]:
             for tier, of_tier in ends.items()
         },
         "n_no_effect": sum(f["no_effect"] for f in built.files.values() if f["config"] == name),
+        "n_left_out": sum(
+            len(CELLS) - len(s.cells(name, (0, len(CELLS)))) for s in built.plan.sources
+        ),
+        "left_out_because": Counter(
+            reason for s in built.plan.sources for c, _, reason in s.left_out if c == name
+        ),
     }

@@ -32,6 +32,12 @@ MAX_EXAMPLE_BYTES = 600_000  # of PCM; 6 s at 48 kHz
 MAX_SOUND_BYTES = 6_000_000  # as text a third more; with beeps and pictures under 12 MB
 FEW_CLIPS = 20  # below, a share says little and is drawn in grey
 
+MOVES_CONTROLLED = {
+    "voice_pitch": "The voice slides up in an up clip and down in a down clip; formants, pace and "
+    "level stay.",
+    "voice_vibration": "A tremor gets deeper and faster in an up clip, and calms down in a down "
+    "clip; the level over a cycle stays.",
+}
 MOVES = {
     "volume": "The level of the speech grows in an up clip and sinks in a down clip.",
     "speaking_speed": "Speech gets faster in an up clip, slower in a down clip, at the same pitch.",
@@ -181,7 +187,13 @@ def _cards(
         by_tier[tier] = shown
     tiers = list(by_tier)
     cards = [
-        _card(category, example, recording, {tier: by_tier[tier][i] for tier in tiers})
+        _card(
+            built.plan.profile,
+            category,
+            example,
+            recording,
+            {tier: by_tier[tier][i] for tier in tiers},
+        )
         for i, category in enumerate(built.plan.categories)
     ]
     return cards, tiers
@@ -190,7 +202,9 @@ def _cards(
 def _shown(
     built: Built, surveyed: Surveyed, source: Source, category: str, tier: str
 ) -> dict[str, Shown]:
-    """The up and the down clip of a category."""
+    """The up and the down clip of a category; neither where the profile leaves them out."""
+    if any((name, without) == (category, tier) for name, without, _ in surveyed.left_out):
+        return {}
     s = surveyed.source
     clip_ids = {d: Cell(tier, CURVE, d).clip_id(s.item_id, s.clip_id) for d in DIRECTIONS}
     ids = {d: f"{s.split}-{category}-{clip_id}" for d, clip_id in clip_ids.items()}
@@ -206,6 +220,7 @@ def _shown(
 
 
 def _card(
+    profile: str,
     category: str,
     example: Surveyed,
     recording: codec.Recording,
@@ -227,7 +242,10 @@ def _card(
         "category": category,
         "attribute": attribute,
         "question": ask("main", attribute),
-        "moves": MOVES[category],
+        "moves": MOVES_CONTROLLED.get(category, MOVES[category])
+        if profile == "controlled"
+        else MOVES[category],
+        "left_out": [reason for name, _, reason in example.left_out if name == category],
         "parameter": GRADIENTS[category].parameter,
         "source_figure": figures.clip_figure(
             original,

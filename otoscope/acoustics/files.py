@@ -64,6 +64,7 @@ def render_file(
 
     Raises:
         codec.AudioError: The file cannot be used, or `out` cannot be written.
+        NothingChanges: The profile refuses this cell, which would do nothing to this clip.
         ValueError: No span of speech was found, the span is not in the clip, `out` has another
             ending, or it would replace a file.
         LookupError: No such category, tier or curve.

@@ -19,7 +19,7 @@ from jaxtyping import Float
 
 from otoscope.acoustics import codec
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of
-from otoscope.acoustics.rendering import Cell, Rendering, Source
+from otoscope.acoustics.rendering import Cell, NothingChanges, Rendering, Source
 from otoscope.acoustics.spans import DEFAULT_POLICIES, Policy, Problem, Span, decide
 from otoscope.acoustics.trajectories import CURVES, DIRECTIONS, LABELS, TIERS
 
@@ -80,6 +80,7 @@ class GradientTransform(BaseWaveformTransform):
         """The item's cell, what it sounds like in it, and where the span came from.
 
         Raises:
+            NothingChanges: The profile refuses the item's cell, which would do nothing to it.
             ValueError: No span is given and none is found, or see `Source`.
         """
         origin = "given"
@@ -90,7 +91,10 @@ class GradientTransform(BaseWaveformTransform):
         cell = self.cell_of(item_id)
         clip_id = cell.clip_id(item_id, str(self.seed))
         source = Source(samples, sample_rate, span, bit_depth=bit_depth)
-        made = source.render(self.category, cell, clip_id=clip_id, profile=self.profile)
+        try:
+            made = source.render(self.category, cell, clip_id=clip_id, profile=self.profile)
+        except NothingChanges as error:
+            raise NothingChanges(f"{item_id}: {error}") from error
         return cell, made, origin
 
     def map_row(self, row: Mapping[str, Any]) -> dict[str, Any]:
