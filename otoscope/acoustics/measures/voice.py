@@ -127,7 +127,7 @@ class Clock(NamedTuple):
 
 
 SENSITIVE = Clock(30, 8000.0, 50.0, None, 0.025, 0.05)
-SPECIFIC = Clock(16, 2000.0, 25.0, NEARBY_S, 0.04, 0.03)
+SPECIFIC = Clock(16, 2000.0, 25.0, NEARBY_S, 0.028, 0.05)
 
 
 def pace(samples: Samples, sampling_rate: int, span: Span) -> Track:
