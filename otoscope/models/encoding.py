@@ -100,14 +100,19 @@ class Encoder:
 
         Where no template writes an answer behind the prompt, the word and the token that ends.
         """
-        tokenizer = self.processor.tokenizer
-        told = f"{word}{tokenizer.eos_token}"
-        if self.family.chat != "mistral":
-            conversation = self._conversation(asked, [np.zeros(1)] * len(asked.sounds))
-            before, after = self._rendered(conversation), self._rendered(conversation, word)
-            if after.startswith(before) and after.removeprefix(before).startswith(word):
-                told = after.removeprefix(before)
-        return list(tokenizer.encode(told, add_special_tokens=False))
+        _, told = self.taught(asked, word)
+        return list(self.processor.tokenizer.encode(told, add_special_tokens=False))
+
+    def taught(self, asked: Asked, word: str) -> tuple[str | None, str]:
+        """All text before an answer (None where mistral-common has it), and the answer's own."""
+        told = f"{word}{self.processor.tokenizer.eos_token}"
+        if self.family.chat == "mistral":
+            return None, told
+        conversation = self._conversation(asked, [np.zeros(1)] * len(asked.sounds))
+        before, after = self._rendered(conversation), self._rendered(conversation, word)
+        if after.startswith(before) and after.removeprefix(before).startswith(word):
+            told = after.removeprefix(before)
+        return before, told
 
     def keeps_order(self) -> bool:
         """Whether the chat template leaves words and sound in the order in which they are asked.

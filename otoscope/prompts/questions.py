@@ -99,9 +99,18 @@ def answer_word(asked: Question) -> str | None:
     >>> answer_word(question(row, "main")), answer_word(question(row, "change"))
     ('increase', 'yes')
     """
-    prompt = PROMPTS.get(asked.prompt_name.partition("@")[0])
+    return offered_word(asked.prompt_name, asked.label)
+
+
+def offered_word(prompt_name: str, label: str | None) -> str | None:
+    """The word that a prompt offers for a label; the label itself where it offers none.
+
+    >>> offered_word("main@voice_pitch", "increase"), offered_word("own", "rises")
+    ('increase', 'rises')
+    """
+    prompt = PROMPTS.get(prompt_name.partition("@")[0])
     words = prompt.answer_words if prompt else {}
-    return next((word for word, label in words.items() if label == asked.label), asked.label)
+    return next((word for word, own in words.items() if own == label), label)
 
 
 def _parts(

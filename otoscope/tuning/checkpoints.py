@@ -1,0 +1,162 @@
+"""Where training stands, on disk: whole or not there, and nothing else than it was begun with.
+
+ADAPTER/
+  .training/begun.json          what is trained, on what, and how
+  .training/step-00000200.pt    weights, moments, random states and history after that step
+"""
+
+import fcntl
+import json
+import os
+import pickle
+import random
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from otoscope.tuning.settings import TuningError
+from otoscope.whole import write_whole
+
+KEPT = 2
+"""So many checkpoints stay: where the last one is spoilt, the one before goes on."""
+
+NOT_COMPARED = {"dataset", "model_path", "otoscope_version"}
+"""Parts of what is told at the beginning that change no weight."""
+
+
+class Checkpoints:
+    """The checkpoints of one adapter.
+
+    Args:
+        folder: Of the adapter.
+        say: Called with a note, such as that a spoilt checkpoint was passed over.
+    """
+
+    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+        self.folder, self.say = folder / ".training", say
+
+    def begin(self, begun: Mapping[str, Any]) -> None:
+        """Takes the folder for what is to be trained.
+
+        Raises:
+            TuningError: Another adapter was begun there; what differs is named.
+        """
+        path = self.folder / "begun.json"
+        plain = json.loads(json.dumps(begun))
+        if path.exists():
+            refuse_another(self.folder.parent, plain, json.loads(path.read_text(encoding="utf-8")))
+            return
+        if any(other != self.folder for other in self.folder.parent.iterdir()):
+            raise TuningError(
+                f"{self.folder.parent} holds something that is not an adapter begun here; choose "
+                "another --out"
+            )
+        write_whole(path, (json.dumps(plain, indent=1, sort_keys=True) + "\n").encode())
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """While no other run trains the same adapter.
+
+        Raises:
+            TuningError: One does.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            raise TuningError(f"{self.folder.parent} is being trained by another run") from None
+        try:
+            yield
+        finally:
+            os.close(handle)
+
+    def save(self, state: Mapping[str, Any]) -> None:
+        """Keeps a state, and no more than the `KEPT` latest."""
+        path = self.folder / f"step-{state['step']:08d}.pt"
+        partial = path.with_suffix(".partial")
+        with partial.open("wb") as file:
+            torch.save(dict(state), file)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+        for old in self._paths()[KEPT:]:
+            old.unlink()
+
+    def latest(self) -> dict[str, Any] | None:
+        """The latest state that is whole; None where there is none."""
+        for left in self.folder.glob("*.partial"):
+            self.say(f"{left.name} was being written when training ended; it is left out")
+            left.unlink(missing_ok=True)
+        for path in self._paths():
+            try:
+                return dict(torch.load(path, map_location="cpu", weights_only=True))
+            except (RuntimeError, OSError, EOFError, ValueError, pickle.UnpicklingError) as error:
+                first = (str(error).splitlines() or [type(error).__name__])[0]
+                self.say(f"{path.name} cannot be read and is left out ({first[:120]})")
+        return None
+
+    def clear(self) -> None:
+        """Takes all of it away once the adapter is there."""
+        shutil.rmtree(self.folder)
+
+    def _paths(self) -> list[Path]:
+        """The newest first."""
+        found = [p for p in self.folder.glob("step-*.pt") if re.fullmatch(r"step-\d+\.pt", p.name)]
+        return sorted(found, reverse=True)
+
+
+def refuse_another(folder: Path, wanted: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    """Refuses to go on with what was begun otherwise.
+
+    Raises:
+        TuningError: Names every difference.
+    """
+    if different := list(_differences(wanted, found)):
+        raise TuningError(
+            f"{folder} was begun otherwise: {'; '.join(different)}; choose another --out, or take "
+            "that folder away"
+        )
+
+
+def _differences(
+    wanted: Mapping[str, Any], found: Mapping[str, Any], above: str = ""
+) -> Iterator[str]:
+    for name in sorted(wanted.keys() | found.keys()):
+        if name in NOT_COMPARED or wanted.get(name) == found.get(name):
+            continue
+        own, theirs = wanted.get(name), found.get(name)
+        if isinstance(own, Mapping) and isinstance(theirs, Mapping):
+            yield from _differences(own, theirs, f"{above}{name}.")
+        else:
+            yield f"{above}{name} {theirs!r}, now {own!r}"
+
+
+def random_states() -> dict[str, Any]:
+    """Those of Python, NumPy and torch, as plain data."""
+    kind, keys, *rest = np.random.get_state(legacy=True)
+    version, numbers, gauss = random.getstate()
+    return {
+        "python": [version, list(numbers), gauss],
+        "numpy": [str(kind), torch.from_numpy(np.asarray(keys, np.int64)), *rest],
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+    }
+
+
+def restore_random_states(states: Mapping[str, Any]) -> None:
+    """Puts them back; those of GPUs where there are as many."""
+    version, numbers, gauss = states["python"]
+    random.setstate((version, tuple(numbers), gauss))
+    kind, keys, *rest = states["numpy"]
+    np.random.set_state((kind, keys.numpy().astype(np.uint32), *rest))
+    torch.set_rng_state(states["torch"])
+    if torch.cuda.is_available() and len(states["cuda"]) == torch.cuda.device_count():
+        torch.cuda.set_rng_state_all(states["cuda"])

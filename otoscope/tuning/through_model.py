@@ -1,0 +1,117 @@
+"""Learning with the whole model: a clip is heard, asked about and answered, one at a time.
+
+One clip a pass, as published. What a clip teaches then depends on nothing that passes with it, no
+padding among it, so any number of processes learns the same.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import peft
+import torch
+
+from otoscope.models.base import Asked
+from otoscope.models.transformers_models import TransformersModel
+from otoscope.tuning.examples import Examples
+from otoscope.tuning.learning import Judged, judged
+from otoscope.tuning.masks import Passing
+
+
+class ThroughModel:
+    """A model that learns from clips.
+
+    Args:
+        model: As it is asked.
+        tuned: Its network with an addition, from `adapt`.
+        examples: Clips and answers.
+        fill: Question's id to the question with its sound.
+        passing: That of `adapt`.
+        checkpointing: Keep only what enters each layer, and compute the rest again: less memory,
+            more time, the same weights.
+    """
+
+    at_once: int | None = 1
+
+    def __init__(
+        self,
+        model: TransformersModel,
+        tuned: peft.PeftModel,
+        examples: Examples,
+        fill: Callable[[str], Asked],
+        passing: Passing,
+        *,
+        checkpointing: bool = False,
+    ) -> None:
+        self.model, self.tuned, self.examples = model, tuned, examples
+        self.fill, self.passing = fill, passing
+        if checkpointing:
+            _recompute(tuned.get_base_model())
+
+    def learn(self, places: Sequence[int], epoch: int) -> list[float]:
+        """See `Learner`. Masks are drawn on the way back too, where layers are computed again."""
+        made = []
+        for place in places:
+            answer = self.examples.targets[place]
+            with self.passing.of(epoch, [(str(self.examples.rows["id"][place]), len(answer))]):
+                logits = self._logits(place)
+                right = torch.tensor(answer, device=logits.device)
+                loss = torch.nn.functional.cross_entropy(logits, right)
+                loss.backward()
+            made.append(float(loss.detach()))
+        return made
+
+    def judge(self, places: Sequence[int]) -> list[Judged]:
+        """See `Learner`."""
+        made = []
+        for place in places:
+            with torch.inference_mode():
+                logits = self._logits(place)
+            answer, others = self.examples.targets[place], self.examples.others[place]
+            made.append(judged(logits, answer, others))
+        return made
+
+    def _logits(self, place: int) -> torch.Tensor:
+        """Where the tokens of the right answer are predicted, `(n_targets, n_tokens)`, float32."""
+        asked = self.fill(str(self.examples.rows["question_id"][place]))
+        inputs, answer = self.model.given([asked]).inputs, self.examples.targets[place]
+        ids, mask = inputs["input_ids"], inputs["attention_mask"]
+        longer = dict(inputs) | {
+            "input_ids": torch.cat([ids, ids.new_tensor([answer])], dim=1),
+            "attention_mask": torch.cat([mask, mask.new_ones(1, len(answer))], dim=1),
+        }
+        with self._head_sees_only(len(answer)):
+            return self.tuned(**longer, use_cache=False).logits[0].float()
+
+    @contextmanager
+    def _head_sees_only(self, n_targets: int) -> Iterator[None]:
+        """The output layer gets the states that predict the answer: others are not learnt from."""
+
+        def those(module: Any, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+            return (given[0][:, -n_targets - 1 : -1], *given[1:])
+
+        base: Any = self.tuned.get_base_model()
+        head = base.get_output_embeddings()
+        handle = head.register_forward_pre_hook(those)
+        try:
+            yield
+        finally:
+            handle.remove()
+
+
+def _recompute(model: Any) -> None:
+    """Turns activation checkpointing on.
+
+    Layers do it only in training mode, so they are put into it; what is in them stays as it is, and
+    their own dropout is off.
+    """
+    from transformers.modeling_layers import GradientCheckpointingLayer
+
+    model.activation_checkpointing_enable()
+    for layer in model.modules():
+        if not isinstance(layer, GradientCheckpointingLayer):
+            continue
+        layer.training = True
+        for name, value in vars(layer).items():
+            if "dropout" in name and isinstance(value, float):
+                setattr(layer, name, 0.0)

@@ -1,0 +1,445 @@
+"""Teaches a model to name the direction of a change, through an addition of low rank (LoRA).
+
+accelerate launch -m trainers.lora --dataset ./vocalgrad --model transformers:PATH_OR_ID@REV \
+    --category volume --scope all_linear --out adapters/volume
+accelerate launch -m trainers.lora --from-states features/qwen2 --scope lm_head \
+    --model transformers:PATH_OR_ID@REV --category volume --out adapters/volume-head
+
+The defaults are the published settings. --dry-run lists the layers that would be adapted, the clips
+and the tokens of each answer. Stopped at any moment, or killed, the same command goes on from its
+latest checkpoint, and the weights come out as if nothing had happened. Any number of processes that
+divides --batch-size makes the same weights. The result is what --adapter of `otoscope run` takes:
+
+    ADAPTER/adapter_model.safetensors, adapter_config.json   as PEFT reads them
+    ADAPTER/README.md                                        its card
+    ADAPTER/training.json                                    losses, validations, what led to them
+"""
+
+import contextlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from otoscope.cli_run import plain_errors
+
+SCOPES_TOLD = "lm_head: the output layer. decoder: the language model below it. all_linear: all " \
+    "linear layers, the output layer and the audio tower among them."  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Everything that training needs.
+
+    Attributes:
+        learner: What learns.
+        examples: Clips, answers, and which of them teach.
+        scope: What is adapted.
+        about: All that decides the weights beside the settings, ready for JSON.
+        decode: Tokens to text.
+        notes: What the user should know first.
+    """
+
+    learner: Any
+    examples: Any
+    scope: Any
+    about: Mapping[str, Any]
+    decode: Callable[[Any], str]
+    notes: tuple[str, ...]
+
+
+def lora(
+    model: Annotated[str, typer.Option(help=r"transformers:PATH_OR_ID\[@REVISION].")],
+    category: Annotated[
+        list[str], typer.Option(help="What is taught, e.g. volume; may be repeated.")
+    ],
+    out: Annotated[Path, typer.Option(help="The adapter; run again to go on.")],
+    dataset: Annotated[
+        str | None, typer.Option(help="A folder or a Hub repository with a split train.")
+    ] = None,
+    from_states: Annotated[
+        Path | None,
+        typer.Option(
+            help="Instead of --dataset, with --scope lm_head: features with the site `answer`, "
+            "written by trainers.extract. The model is not loaded."
+        ),
+    ] = None,
+    scope: Annotated[str, typer.Option(help=SCOPES_TOLD)] = "lm_head",
+    split: Annotated[
+        str,
+        typer.Option(
+            help="How to validate. `source`: on sources that taught nothing. `paper`: on a tenth "
+            "of the clips, as published, so that every source teaches too."
+        ),
+    ] = "source",
+    dry_run: Annotated[
+        bool, typer.Option(help="List layers, clips and tokens of answers; train nothing.")
+    ] = False,
+    prompt: Annotated[str, typer.Option(help="A prompt by its name, or `own`.")] = "main",
+    config: Annotated[
+        list[str] | None,
+        typer.Option(help="Config; may be repeated. Those of the categories when absent."),
+    ] = None,
+    revision: Annotated[str | None, typer.Option(help="Of a Hub dataset.")] = None,
+    limit_sources: Annotated[
+        int | None, typer.Option(min=1, help="So many sources of each split.")
+    ] = None,
+    rank: Annotated[int, typer.Option(help="Of the addition.")] = 8,
+    alpha: Annotated[int, typer.Option(help="The addition is scaled by alpha / rank.")] = 16,
+    dropout: Annotated[float, typer.Option(help="Of what enters the addition.")] = 0.05,
+    learning_rate: Annotated[float, typer.Option(help="Of AdamW; stays what it is.")] = 2e-4,
+    weight_decay: Annotated[float, typer.Option(help="Of AdamW.")] = 0.0,
+    batch_size: Annotated[int, typer.Option(help="Clips a step, over all processes.")] = 16,
+    epochs: Annotated[int, typer.Option(help="The last step's weights are the result.")] = 1,
+    max_norm: Annotated[float, typer.Option(help="Longer gradients are shortened to it.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Of first weights, masks, order and division.")] = 1234,
+    checkpoint_every: Annotated[int, typer.Option(min=1, help="Steps; most a kill costs.")] = 50,
+    gradient_checkpointing: Annotated[
+        bool, typer.Option(help="Less memory, more time, the same weights.")
+    ] = True,
+    dtype: Annotated[str | None, typer.Option(help="Of the weights, e.g. bfloat16.")] = None,
+    device_map: Annotated[str | None, typer.Option(help="E.g. auto.")] = None,
+    on_long: Annotated[
+        str | None,
+        typer.Option(help="A clip longer than the model hears: `refuse` (default), or `flag`."),
+    ] = None,
+    trust_remote_code: Annotated[
+        bool, typer.Option(help="Run code that comes with the weights.")
+    ] = False,
+) -> None:
+    """Trains an adapter, and writes it with its card."""
+    from otoscope.tuning.settings import Settings, TuningError
+    from otoscope.tuning.training import Alone
+
+    with plain_errors():
+        settings = Settings(
+            scope, rank, alpha, dropout, learning_rate, weight_decay, batch_size, epochs, max_norm,
+            seed,
+        )  # fmt: skip
+        team = processes()
+        settings.share(team.num_processes)
+        if (dataset is None) == (from_states is None):
+            raise TuningError("give either --dataset, or --from-states with --scope lm_head")
+        if from_states is not None:
+            if team.process_index:
+                typer.echo("an output layer is trained from states by the first process alone")
+                return
+            team = Alone()
+            lesson = with_states(from_states, model, category, settings, split, prompt)
+        else:
+            loading = {
+                "dtype": dtype, "device_map": device_map, "on_long": on_long,
+                "trust_remote_code": trust_remote_code or None,
+            }  # fmt: skip
+            chosen = {
+                "configs": config or (), "prompt": prompt, "revision": revision,
+                "limit_sources": limit_sources,
+            }  # fmt: skip
+            lesson = with_model(
+                str(dataset), model, category, settings, split, chosen, loading,
+                checkpointing=gradient_checkpointing and scope != "lm_head",
+            )  # fmt: skip
+        if team.process_index == 0:
+            show(lesson, settings)
+        if dry_run:
+            return
+        tune(lesson, settings, out, team, model, checkpoint_every)
+
+
+def with_model(
+    dataset: str,
+    model: str,
+    categories: list[str],
+    settings: Any,
+    split: str,
+    chosen: Mapping[str, Any],
+    loading: Mapping[str, Any],
+    *,
+    checkpointing: bool,
+) -> Lesson:
+    """Loads the model and plans its questions.
+
+    Raises:
+        TuningError, DatasetError, ModelError: What cannot be is named, with the way out.
+    """
+    from otoscope.audits.hearing import hearing
+    from otoscope.audits.splits import open_splits
+    from otoscope.models.opening import open_model
+    from otoscope.models.transformers_models import TransformersModel
+    from otoscope.prompts.questions import answer_word
+    from otoscope.representations.hooks import OF_ANSWERS_ONLY
+    from otoscope.tuning.adapting import adapt
+    from otoscope.tuning.examples import check_tokens, choose, examples_of
+    from otoscope.tuning.masks import Passing
+    from otoscope.tuning.scopes import plan_scope
+    from otoscope.tuning.settings import TuningError
+    from otoscope.tuning.through_model import ThroughModel
+
+    configs, splits = where_to_learn(dataset, categories, chosen["configs"], chosen["revision"])
+    asked = open_splits(dataset, splits, **{**chosen, "configs": configs})
+    rows, n_silent = choose(asked.rows, categories)
+    opened = open_model(model, **loading)
+    if not isinstance(opened, TransformersModel):
+        raise TuningError(f"{model}: only models of transformers can be trained here")
+    long = None if loading["on_long"] == "flag" else opened.max_audio_s
+    asked.refuse_unheard(long)
+    first = asked.plans["train"]
+    hearing(opened, first.items, first.questions, asked.fill)
+    scope = plan_scope(opened.loaded.model, opened.loaded.family.model_type, settings.scope)
+    questions = {name: q for plan in asked.plans.values() for name, q in plan.questions.items()}
+    tokens: dict[str, tuple[int, ...]] = {}
+    answers = []
+    for name in rows["question_id"]:
+        word = str(answer_word(questions[name]))
+        if word not in tokens:
+            filled = asked.fill(name)
+            tokens[word] = tuple(opened.encoder.ending(filled, word))
+            before, told = opened.encoder.taught(filled, word)
+            texts = None if before is None else (before, told)
+            check_tokens(word, tokens[word], opened.loaded.processor.tokenizer, texts)
+        answers.append((word, tokens[word]))
+    examples = examples_of(rows, answers, split, settings.seed)
+    passing = Passing(settings.seed)
+    tuned = adapt(opened.loaded.model, scope, settings, passing)
+    described = opened.description()
+    return Lesson(
+        ThroughModel(opened, tuned, examples, asked.fill, passing, checkpointing=checkpointing),
+        examples,
+        scope,
+        about(
+            {k: v for k, v in described.items() if k not in OF_ANSWERS_ONLY},
+            examples, categories, chosen["prompt"], split, dataset, "clips",
+        ),
+        opened.loaded.processor.tokenizer.decode,
+        silent_note(n_silent),
+    )  # fmt: skip
+
+
+def with_states(
+    folder: Path, model: str, categories: list[str], settings: Any, split: str, prompt: str
+) -> Lesson:
+    """Reads the states, and of the model its output layer and tokenizer only.
+
+    Raises:
+        TuningError, FeaturesError, ModelError: What cannot be is named, with the way out.
+    """
+    import numpy as np
+    import torch
+    from transformers import AutoProcessor
+
+    from otoscope.models.opening import parse_spec
+    from otoscope.prompts.questions import offered_word
+    from otoscope.representations.features import Features
+    from otoscope.tuning.adapting import adapt
+    from otoscope.tuning.examples import check_tokens, choose, examples_of
+    from otoscope.tuning.head import FromStates, OnlyHead, check_states, read_head
+    from otoscope.tuning.masks import Passing
+    from otoscope.tuning.settings import TuningError
+
+    if settings.scope != "lm_head":
+        raise TuningError(
+            f"kept states teach the output layer only, not {settings.scope!r}: what lies below it "
+            "would change the states; leave out --from-states"
+        )
+    kind, name, revision = parse_spec(model)
+    if kind != "transformers" or name is None:
+        raise TuningError(f"{model}: only models of transformers can be trained here")
+    features = Features.open(folder, prompt=prompt)
+    described = check_states(features, name, revision)
+    placed = {**features.rows, "place": np.arange(len(features))}
+    rows, n_silent = choose(placed, categories)
+    targets = features.targets(np.array(rows["place"]))
+    tokens = [tuple(targets.tokens[targets.row == n].tolist()) for n in range(len(rows["id"]))]
+    words = [
+        str(offered_word(str(p), str(label)))
+        for p, label in zip(rows["prompt_name"], rows["label_name"], strict=True)
+    ]
+    examples = examples_of(rows, list(zip(words, tokens, strict=True)), split, settings.seed)
+    tokenizer = AutoProcessor.from_pretrained(name, revision=revision).tokenizer
+    for word, own in examples.words.items():
+        check_tokens(word, own, tokenizer)
+    head = OnlyHead(read_head(name, revision, described["dtype"]))
+    head.to("cuda" if torch.cuda.is_available() else "cpu")
+    passing = Passing(settings.seed)
+    tuned = adapt(head, head.scope, settings, passing)
+    return Lesson(
+        FromStates(tuned, examples, targets, passing),
+        examples,
+        head.scope,
+        about(
+            described, examples, categories, prompt, split,
+            str(features.description.get("dataset", folder)), "states",
+        ),
+        tokenizer.decode,
+        silent_note(n_silent),
+    )  # fmt: skip
+
+
+def where_to_learn(
+    dataset: str, categories: list[str], configs: Any, revision: str | None
+) -> tuple[list[str], list[str]]:
+    """Configs to read, and which of their splits teach.
+
+    Raises:
+        TuningError: There is no split train, or one of its sources is in a split that is asked.
+        DatasetError: The dataset cannot be found.
+    """
+    from otoscope.audits.items import configs_in, open_items, splits_in
+    from otoscope.models.fitted import overlap, source_of
+    from otoscope.tuning.settings import TuningError
+
+    there = splits_in(dataset, configs, revision)
+    if not configs and set(categories) <= set(configs_in(dataset, revision)):
+        configs = list(categories)
+        there = splits_in(dataset, configs, revision)
+    if "train" not in there:
+        raise TuningError(
+            f"{dataset} has no split train, only {', '.join(there)}, and what a model is asked "
+            "about must not teach it; build one: python -m builders.vocalgrad build --source "
+            "voices:40 --splits train,test --out ./vocalgrad"
+        )
+    splits = [name for name in ("train", "validation") if name in there]
+    learnt = open_items(dataset, configs, split="+".join(splits), revision=revision).rows
+    sources = {source for row in learnt if (source := source_of(row))}
+    for other in sorted(set(there) - set(splits)):
+        asked = open_items(dataset, configs, split=other, revision=revision).rows
+        if shared := overlap(asked, sources, ()):
+            raise TuningError(
+                f"{dataset}: {other} shares {shared} with what is learnt from, so what it says "
+                "there would prove nothing; give splits that share no source"
+            )
+    return list(configs), splits
+
+
+def about(
+    model: Mapping[str, Any],
+    examples: Any,
+    categories: list[str],
+    prompt: str,
+    split: str,
+    dataset: str,
+    learnt_from: str,
+) -> dict[str, Any]:
+    """All that decides the weights beside the settings."""
+    return {
+        "model": dict(model),
+        "categories": sorted(categories),
+        "prompt": prompt,
+        "split": split,
+        "learnt_from": learnt_from,
+        "data_sha256": examples.sha256(),
+        "n_train": len(examples.parts.train),
+        "n_validation": len(examples.parts.validation),
+        "dataset": dataset,
+    }
+
+
+def silent_note(n: int) -> tuple[str, ...]:
+    """Says what was left out."""
+    return (f"{n} clips are left out: nothing was done to them",) if n else ()
+
+
+def processes() -> Any:
+    """The processes that train together.
+
+    Raises:
+        TuningError: accelerate was told something that is not done here.
+    """
+    import os
+
+    import torch
+    from accelerate import Accelerator, DistributedType
+
+    from otoscope.tuning.settings import TuningError
+
+    precision = os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
+    if precision != "no":
+        raise TuningError(
+            f"accelerate was told --mixed_precision {precision}; say `no`, and the precision of "
+            "the weights with --dtype"
+        )
+    team = Accelerator(cpu=not torch.cuda.is_available())
+    plain = (DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU)
+    if team.distributed_type not in plain:
+        raise TuningError(
+            f"accelerate was told {team.distributed_type}; every process holds the whole model "
+            "here, so start them with --multi_gpu"
+        )
+    return team
+
+
+def show(lesson: Lesson, settings: Any) -> None:
+    """Prints what will be trained, on what."""
+    from otoscope.tuning.examples import told
+
+    scope, parts = lesson.scope, lesson.examples.parts
+    for line in scope.listed():
+        typer.echo(line)
+    typer.echo(
+        f"{len(scope.modules)} layers, {scope.n_parameters(settings.rank):,} numbers to train"
+    )
+    for line in told(lesson.examples.words, lesson.decode):
+        typer.echo(f"answer    {line}")
+    typer.echo(f"{len(parts.train):,} clips to learn from, {len(parts.validation):,} to validate")
+    for note in lesson.notes:
+        typer.echo(note)
+
+
+def tune(lesson: Lesson, settings: Any, out: Path, team: Any, model: str, every: int) -> None:
+    """Trains to the end and writes the adapter, unless it is there already.
+
+    Raises:
+        TuningError: The folder holds something else, or a loss is not finite.
+    """
+    from otoscope.models.opening import parse_spec
+    from otoscope.progress import Progress, Shown
+    from otoscope.tuning.checkpoints import Checkpoints, refuse_another
+    from otoscope.tuning.record import read_record, summary
+    from otoscope.tuning.training import History, train
+
+    is_first = team.process_index == 0
+    say: Callable[[str], None] = typer.echo if is_first else lambda note: None
+    begun = json.loads(json.dumps({"version": 1, "settings": asdict(settings), **lesson.about}))
+    if (record := read_record(out)) is not None:
+        refuse_another(out, begun, record["begun"])
+        say(f"{out} is finished: {summary(History.from_plain(record['history']))}")
+        return
+    checkpoints = Checkpoints(out, say)
+    with checkpoints.alone() if is_first else contextlib.nullcontext():
+        if is_first:
+            checkpoints.begin(begun)
+        history = train(
+            lesson.learner, lesson.examples, settings, checkpoints,
+            team=team, progress=Shown() if is_first else Progress(), every=every,
+        )  # fmt: skip
+        if is_first:
+            write(lesson, settings, out, begun, history, str(parse_spec(model).name))
+            checkpoints.clear()
+    say(f"{out}: {len(history.losses):,} steps; {summary(history)}")
+
+
+def write(
+    lesson: Lesson, settings: Any, out: Path, begun: Mapping[str, Any], history: Any, base: str
+) -> None:
+    """Writes the adapter and its card; the record last, and each file whole."""
+    from cards import render_card
+    from otoscope.tuning.adapting import save_adapter
+    from otoscope.tuning.examples import told
+    from otoscope.tuning.record import card_values, write_record
+    from otoscope.whole import write_whole
+
+    made = out / ".training" / "adapter"
+    save_adapter(lesson.learner.tuned, made, base=base, revision=begun["model"].get("commit"))
+    for name in ("adapter_model.safetensors", "adapter_config.json"):
+        (made / name).replace(out / name)
+    answers = told(lesson.examples.words, lesson.decode)
+    values = card_values(begun, settings, lesson.scope, history, answers, base)
+    write_whole(out / "README.md", render_card("adapter.md.jinja", **values).encode())
+    write_record(out, begun, lesson.scope, history)
+
+
+if __name__ == "__main__":
+    typer.run(lora)
