@@ -20,7 +20,16 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.recordings import Listened, listen_to_all, recordings
-from builders.vocalgrad.confounds_of_build import COLUMNS, auc_text, by_category, together_auc
+from builders.vocalgrad.confounds_of_build import (
+    COLUMNS,
+    MARK,
+    TOGETHER,
+    auc_text,
+    bound_reasons,
+    by_category,
+    cell_text,
+    together_auc,
+)
 from builders.vocalgrad.observe import Rate
 from builders.vocalgrad.sources.base import SourceError
 from otoscope.acoustics.confounds import ConfoundRow, Confounds, measure_confounds
@@ -119,25 +128,29 @@ def observer_table(rows: Sequence[ObserverRow], profiles: Sequence[str], tier: s
 def confound_table(areas: Mapping[str, Confounds]) -> str:
     """Areas under the ROC curve, the profiles under one another; confounds that miss are bold."""
     lines = [
-        f"| category | profile | {' | '.join(map(attribute_of, COLUMNS))} | all together |",
-        f"|---|---|{'---:|' * (len(COLUMNS) + 1)}",
+        f"| category | profile | {' | '.join([*map(attribute_of, COLUMNS), *TOGETHER])} |",
+        f"|---|---|{'---:|' * (len(COLUMNS) + len(TOGETHER))}",
     ]
     tables = {profile: by_category(found.rows) for profile, found in areas.items()}
     for category in GRADIENTS:
         for profile, table in tables.items():
             if category in table:
                 cells = [_confound(table[category][name]) for name in COLUMNS]
-                cells.append(_area(together_auc(areas[profile], category)))
+                cells += [
+                    _area(auc_text(auc), auc)
+                    for free in (False, True)
+                    for auc in [together_auc(areas[profile], category, free=free)]
+                ]
                 lines.append(f"| {attribute_of(category)} | {profile} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def _confound(row: ConfoundRow) -> str:
-    return "intended" if row.intended else _area(row.auc)
+    return cell_text(row) if row.intended else _area(cell_text(row), row.auc)
 
 
-def _area(auc: Interval) -> str:
-    return auc_text(auc) if says_nothing(auc) else f"**{auc_text(auc)}**"
+def _area(text: str, auc: Interval) -> str:
+    return text if says_nothing(auc) else f"**{text}**"
 
 
 def says_nothing(auc: Interval) -> bool:
@@ -155,7 +168,10 @@ def says_nothing(auc: Interval) -> bool:
 
 
 def missed(rows: Sequence[ObserverRow], areas: Confounds, profile: str) -> list[str]:
-    """Targets that a profile does not reach at the high tier, even at the interval's better end."""
+    """Targets that a profile does not reach at the high tier, even at the interval's better end.
+
+    Confounds that no rendering can be free of are not among them; the table has them.
+    """
     lines = []
     for row in (r for r in rows if (r.profile, r.tier) == (profile, "high")):
         targets = {**OBSERVERS, **HARDER.get(row.category, {}), "with_source": WITH_SOURCE}
@@ -165,7 +181,7 @@ def missed(rows: Sequence[ObserverRow], areas: Confounds, profile: str) -> list[
                 what = kind.replace("_", " ")
                 lines.append(f"{attribute_of(row.category)}, {what}: {rate} of {100 * target:g}")
     for area in areas.rows:
-        if not area.intended and not says_nothing(area.auc):
+        if not area.intended and not area.bound and not says_nothing(area.auc):
             what = f"{attribute_of(area.category)}, {attribute_of(area.name)}"
             lines.append(f"{what}: {auc_text(area.auc)}")
     return lines
@@ -238,6 +254,13 @@ def report(
         "source]; bold where it cannot be called one half (the interval covers 0.5 and lies within "
         f"{AREA_WITHIN[0]:g} to {AREA_WITHIN[1]:g}, or lies within {NEAR[0]:g} to {NEAR[1]:g}):",
         confound_table({profile: by_tier[tier] for profile, by_tier in areas.items()}),
+        f"{MARK} No rendering can be free of it: "
+        + "; ".join(
+            dict.fromkeys(
+                line for by_tier in areas.values() for line in bound_reasons(by_tier[tier])
+            )
+        )
+        + ".",
     ]
     if tier == "high" and "controlled" in areas:
         lines = missed(rows, areas["controlled"][tier], "controlled")

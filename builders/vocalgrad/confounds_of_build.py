@@ -18,7 +18,10 @@ from otoscope.statistics.intervals import UNKNOWN, Interval
 COLUMNS = tuple(name for name in CONTRASTS if name not in NUMBERS_ONLY)
 """Contrasts that some category has as a confound; each is a column of the table."""
 
-WIDEST = "high"
+TOGETHER = ("all together", "free ones together")
+"""All confounds of a category in one model, and those that are not in `BOUND`."""
+
+WIDEST, MARK = "high", "†"
 
 
 @dataclass(frozen=True)
@@ -37,20 +40,24 @@ class ConfoundReport:
 
     @property
     def table(self) -> str:
-        """All tiers as a Markdown table; the last two columns are all confounds together."""
-        lines = [
-            f"| category | {' | '.join(map(attribute_of, COLUMNS))} "
-            f"| all together | all together, {WIDEST} tier |",
-            f"|---|{'---:|' * (len(COLUMNS) + 2)}",
-        ]
+        """All tiers as a Markdown table; the last four columns are confounds together."""
+        together = [f"{name}{tier}" for tier in ("", f", {WIDEST} tier") for name in TOGETHER]
+        titles = [*map(attribute_of, COLUMNS), *together]
+        lines = [f"| category | {' | '.join(titles)} |", f"|---|{'---:|' * len(titles)}"]
         for category, cells in by_category(self.all_tiers.rows).items():
-            texts = [
-                "intended" if cells[name].intended else auc_text(cells[name].auc)
-                for name in COLUMNS
+            texts = [cell_text(cells[name]) for name in COLUMNS]
+            texts += [
+                auc_text(together_auc(confounds, category, free=free))
+                for confounds in (self.all_tiers, self.widest)
+                for free in (False, True)
             ]
-            texts += [auc_text(together_auc(c, category)) for c in (self.all_tiers, self.widest)]
             lines.append(f"| {attribute_of(category)} | {' | '.join(texts)} |")
         return "\n".join(lines)
+
+    @property
+    def bound(self) -> list[str]:
+        """Which confounds no rendering can be free of, and why."""
+        return bound_reasons(self.all_tiers)
 
     @property
     def not_measurable(self) -> list[str]:
@@ -79,15 +86,28 @@ def by_category(rows: Sequence[ConfoundRow]) -> dict[str, dict[str, ConfoundRow]
     return found
 
 
-def together_auc(confounds: Confounds, category: str) -> Interval:
-    """All confounds of one category together; all NaN where it has no clips."""
-    found = (row.auc for row in confounds.together if row.category == category)
+def together_auc(confounds: Confounds, category: str, *, free: bool) -> Interval:
+    """All confounds of one category together, or the free ones; all NaN where it has no clips."""
+    found = (r.auc for r in confounds.together if (r.category, r.free) == (category, free))
     return next(found, UNKNOWN)
 
 
+def bound_reasons(confounds: Confounds) -> list[str]:
+    """Which of the rows no rendering can be free of, and why; those of one reason together."""
+    named: dict[tuple[str, str], list[str]] = {}
+    for row in confounds.rows:
+        if row.bound:
+            named.setdefault((row.category, row.bound), []).append(attribute_of(row.name))
+    return [
+        f"{attribute_of(category)}, {' and '.join(names)}: {reason}"
+        for (category, reason), names in named.items()
+    ]
+
+
 def worst(rows: Sequence[ConfoundRow]) -> ConfoundRow | None:
-    """The confound that is farthest from saying nothing; None where none could be measured."""
-    known = [row for row in rows if not row.intended and not math.isnan(row.auc.estimate)]
+    """The free confound that is farthest from 0.5; None where none could be measured."""
+    free = [row for row in rows if not row.intended and not row.bound]
+    known = [row for row in free if not math.isnan(row.auc.estimate)]
     return max(known, key=lambda row: abs(row.auc.estimate - 0.5), default=None)
 
 
@@ -100,3 +120,10 @@ def auc_text(auc: Interval) -> str:
     if math.isnan(auc.estimate):
         return "–"
     return f"{auc.estimate:.2f} [{auc.low:.2f}, {auc.high:.2f}]"
+
+
+def cell_text(row: ConfoundRow) -> str:
+    """What a table says of one contrast; bound ones are marked."""
+    if row.intended:
+        return "intended"
+    return f"{auc_text(row.auc)} {MARK}" if row.bound else auc_text(row.auc)

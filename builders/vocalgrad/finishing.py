@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from builders.vocalgrad.confounds_of_build import (
+    TOGETHER,
     ConfoundReport,
     auc_text,
     by_category,
@@ -80,23 +81,22 @@ def observer_text(report: Report) -> str:
 def confounds_text(report: ConfoundReport) -> str:
     """What else tells the label, for a terminal: each category's worst, and all together."""
     table = Table(title="What else moves: area under the ROC curve (0.5 says nothing) [95 %]")
-    for name in ("category", "worst confound", "its area", "all together", "high tier"):
-        table.add_column(
-            name, justify="left" if name in ("category", "worst confound") else "right"
-        )
+    for name in ("category", "worst free confound", "its area", *TOGETHER):
+        table.add_column(name)
     for category, cells in by_category(report.all_tiers.rows).items():
         row = worst(list(cells.values()))
         table.add_row(
             attribute_of(category),
             attribute_of(row.name) if row else "–",
             auc_text(row.auc) if row else "–",
-            auc_text(together_auc(report.all_tiers, category)),
-            auc_text(together_auc(report.widest, category)),
+            auc_text(together_auc(report.all_tiers, category, free=False)),
+            auc_text(together_auc(report.all_tiers, category, free=True)),
         )
     return (
         _printed(table)
         + "Contrasts (second half minus first, tail minus head, length) are compared within tier\n"
-        + "and curve. All together: a logistic model of all confounds, heard on unseen sources.\n\n"
+        + "and curve. Together: a logistic model, heard on unseen sources. Free: all but what no\n"
+        + "rendering of the factor can be without; the card names these, and says why.\n\n"
     )
 
 

@@ -15,6 +15,7 @@ class Cell(NamedTuple):
     Attributes:
         number, interval: What it says; empty and a dash where nothing is known.
         intended: The contrast is part of what the category is about, and gets no colour.
+        bound: Why no rendering can be free of it; None where one can.
         side: `above` or `below` 0.5.
         strength: How far from 0.5, 0 to 1.
         n_missing: Clips in which it could not be measured.
@@ -23,13 +24,14 @@ class Cell(NamedTuple):
     number: str
     interval: str
     intended: bool
+    bound: str | None
     side: str
     strength: float
     n_missing: int
 
 
 class Row(NamedTuple):
-    """The cells of one category in one build: one for each of `COLUMNS`, then all together."""
+    """The cells of one category in one build: for each of `COLUMNS`, then for `TOGETHER`."""
 
     category: str
     build: str
@@ -46,7 +48,7 @@ def heat_table(builds: Mapping[str, Confounds]) -> list[Row]:
             name,
             [
                 *(_cell_of(table[category][column]) for column in COLUMNS),
-                _cell(together_auc(builds[name], category)),
+                *(_cell(together_auc(builds[name], category, free=f)) for f in (False, True)),
             ],
         )
         for category in categories
@@ -56,16 +58,20 @@ def heat_table(builds: Mapping[str, Confounds]) -> list[Row]:
 
 
 def _cell_of(row: ConfoundRow) -> Cell:
-    return _cell(row.auc, intended=row.intended, n_missing=sum(row.n_not_measurable.values()))
+    n_missing = sum(row.n_not_measurable.values())
+    return _cell(row.auc, intended=row.intended, bound=row.bound, n_missing=n_missing)
 
 
-def _cell(auc: Interval, *, intended: bool = False, n_missing: int = 0) -> Cell:
+def _cell(
+    auc: Interval, *, intended: bool = False, bound: str | None = None, n_missing: int = 0
+) -> Cell:
     if math.isnan(auc.estimate):
-        return Cell("–", "", intended, "above", 0.0, n_missing)
+        return Cell("–", "", intended, bound, "above", 0.0, n_missing)
     return Cell(
         f"{auc.estimate:.2f}",
         f"{auc.low:.2f}–{auc.high:.2f}",
         intended,
+        bound,
         "above" if auc.estimate >= 0.5 else "below",
         0.0 if intended else round(2 * abs(auc.estimate - 0.5), 2),
         n_missing,

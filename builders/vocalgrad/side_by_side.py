@@ -55,6 +55,7 @@ def write_side_by_side(first: Path, second: Path, out: Path) -> Path:
             )
             for name, part in (("all tiers", "all_tiers"), ("high tier", "widest"))
         ],
+        "bound": list(dict.fromkeys(r for side in sides for r in side.found.confounds.bound)),
         "contrasts": COLUMNS,
         "attribute_of": attribute_of,
     }

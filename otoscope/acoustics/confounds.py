@@ -48,6 +48,52 @@ passes on, and which any change of gain undoes: elsewhere they would accuse a cl
 can hear. Reverberance is the cue of echo alone, but it is sound, and is measured everywhere.
 """
 
+_FILLS = "sound that was not there has high frequencies, and lies between and under what was said"
+_VALLEYS = "the depth of the envelope's valleys, which is what noise and error fill"
+_STIRS = "what is added moves by itself, and movement is the clock of tempo"
+
+BOUND: Registry[Mapping[str, str]] = Registry(
+    "category",
+    {
+        "volume": {},
+        "speaking_speed": {
+            "modulation": "a faster envelope is a faster envelope",
+            "reverberance": "the valleys of fast speech are short, and less deep",
+            "level": "halves of equal time hold unequal parts of the sentence",
+            "noise_floor": "halves of equal time hold unequal parts of the sentence",
+        },
+        "voice_pitch": {},
+        "background_noise": {
+            "high_band_level": _FILLS,
+            "reverberance": _VALLEYS,
+            "modulation": "noise fills the dips of the envelope",
+            "tempo": _STIRS,
+        },
+        "audio_distortion": {
+            "high_band_level": _FILLS,
+            "snr": _FILLS,
+            "reverberance": _VALLEYS,
+            "tempo": _STIRS,
+        },
+        "audio_roughness": {"high_band_level": _FILLS, "snr": _FILLS, "reverberance": _VALLEYS},
+        "voice_clarity": {
+            "noise_floor": "a low-pass empties the spectrum, and the floor is its emptiest tenth",
+            "snr": "a low-pass empties the spectrum, and the floor is its emptiest tenth",
+            "reverberance": "the valleys are deepest where a low-pass leaves nothing",
+        },
+        "voice_vibration": {
+            "reverberance": "a tremor digs valleys into the envelope",
+            "tempo": _STIRS,
+        },
+        "echo": {
+            "noise_floor": _FILLS,
+            "bandwidth": _FILLS,
+            "high_band_level": _FILLS,
+        },
+    },
+)
+"""Confounds that no rendering of the factor can be free of, and why; by category."""
+
 N_FOLDS = 5
 LEAST_SOURCES = 4
 
@@ -102,6 +148,7 @@ class ConfoundRow:
 
     Attributes:
         intended: It is part of what the category is about; otherwise it is a confound.
+        bound: Why every rendering of the factor must move it, for the confounds in `BOUND`.
         auc: Of the contrast for the label `increase`, over pairs of clips of the same tier and
             curve; 95 % interval clustered by source. All NaN where no pair could be measured.
         n, n_sources: Clips that could be measured, and the sources they come from.
@@ -111,6 +158,7 @@ class ConfoundRow:
     category: str
     name: str
     intended: bool
+    bound: str | None
     auc: Interval
     n: int
     n_sources: int
@@ -123,6 +171,7 @@ class TogetherRow:
 
     Attributes:
         names: The contrasts in the model; where one cannot be measured, that itself is told.
+        free: Whether those in `BOUND` are left out.
         auc: Of the scores of clips whose source the model had not seen, as in `ConfoundRow`. Below
             0.5 is no leak: what the model learnt does not hold for other sources. All NaN with
             fewer than four sources, or where one fold has one label only.
@@ -131,6 +180,7 @@ class TogetherRow:
 
     category: str
     names: tuple[str, ...]
+    free: bool
     auc: Interval
     n: int
     n_sources: int
@@ -138,7 +188,10 @@ class TogetherRow:
 
 @dataclass(frozen=True)
 class Confounds:
-    """What tells the label, category by category, in the order of `INTENDED` and `CONTRASTS`."""
+    """What tells the label, category by category, in the order of `INTENDED` and `CONTRASTS`.
+
+    Two rows of `together` for each category: of all confounds, and of the free ones.
+    """
 
     rows: tuple[ConfoundRow, ...]
     together: tuple[TogetherRow, ...]
@@ -172,7 +225,11 @@ def measure_confounds(clips: Iterable[Contrasted], *, tier: str | None = None) -
             for category, labelled in ordered
             for name in measured_in(category)
         ),
-        tuple(_together(category, labelled) for category, labelled in ordered),
+        tuple(
+            _together(category, labelled, free=free)
+            for category, labelled in ordered
+            for free in (False, True)
+        ),
     )
 
 
@@ -202,6 +259,7 @@ def _row(category: str, name: str, labelled: _Labelled) -> ConfoundRow:
         category,
         name,
         intends(category, name),
+        BOUND[category].get(name),
         labelled.auc(values, known),
         int(known.sum()),
         len(np.unique(labelled.sources[known])),
@@ -209,14 +267,15 @@ def _row(category: str, name: str, labelled: _Labelled) -> ConfoundRow:
     )
 
 
-def _together(category: str, labelled: _Labelled) -> TogetherRow:
-    names = tuple(n for n in measured_in(category) if not intends(category, n))
+def _together(category: str, labelled: _Labelled, *, free: bool) -> TogetherRow:
+    without = BOUND[category] if free else {}
+    names = tuple(n for n in measured_in(category) if not intends(category, n) and n not in without)
     n_sources = len(np.unique(labelled.sources))
     scores = _unseen_scores(labelled, names) if n_sources >= LEAST_SOURCES else None
     auc = UNKNOWN
     if scores is not None:
         auc = labelled.auc(scores, np.ones(len(scores), bool))
-    return TogetherRow(category, names, auc, len(labelled.clips), n_sources)
+    return TogetherRow(category, names, free, auc, len(labelled.clips), n_sources)
 
 
 def _unseen_scores(labelled: _Labelled, names: Sequence[str]) -> np.ndarray | None:

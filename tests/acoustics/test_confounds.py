@@ -8,6 +8,7 @@ from sklearn.metrics import roc_auc_score
 from synthetic_speech import speech_like
 
 from otoscope.acoustics.confounds import (
+    BOUND,
     INTENDED,
     Confounds,
     Contrasted,
@@ -84,6 +85,24 @@ def test_measures_of_the_numbers_are_taken_only_where_they_are_the_cue():
     )
 
 
+def test_what_is_bound_is_a_confound_and_has_a_reason():
+    assert list(BOUND) == list(INTENDED)
+    for category, names in BOUND.items():
+        confounds = {n for n in measured_in(category) if not intends(category, n)}
+        assert set(names) <= confounds
+        assert all(names.values())
+
+
+def test_rows_say_what_is_bound_and_the_free_ones_together_do_without():
+    leaks = dict.fromkeys(BOUND["echo"], 3.0)
+    found = measure_confounds(made_up("echo", **leaks))
+    assert {r.name: r.bound for r in found.rows if r.bound} == BOUND["echo"]
+    everything, free = found.together
+    assert set(everything.names) - set(free.names) == set(BOUND["echo"])
+    assert everything.auc.estimate > 0.95
+    assert 0.4 < free.auc.estimate < 0.6
+
+
 @pytest.mark.parametrize(("category", "name"), [("volumes", "level"), ("volume", "levels")])
 def test_what_is_unknown_is_named(category, name):
     with pytest.raises(LookupError, match="did you mean"):
@@ -93,7 +112,9 @@ def test_what_is_unknown_is_named(category, name):
 def test_rows_come_in_the_order_of_the_tables():
     found = measure_confounds([*made_up("echo"), *made_up("volume")])
     assert [r.name for r in found.rows if r.category == "echo"] == list(measured_in("echo"))
-    assert [r.category for r in found.together] == ["volume", "echo"]
+    assert [(r.category, r.free) for r in found.together] == [
+        ("volume", False), ("volume", True), ("echo", False), ("echo", True),
+    ]  # fmt: skip
 
 
 def test_a_planted_confound_is_found_and_an_absent_one_is_not():

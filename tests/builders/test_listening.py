@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -46,23 +47,28 @@ def heard(made):
     return listen_to(built.plan, built.folder, verify="all")
 
 
-def area(category, name, estimate, *, intended=False, missing=None):
+def area(category, name, estimate, *, intended=False, bound=None):
     auc = Interval(estimate, estimate - 0.1, min(1.0, estimate + 0.1))
-    return ConfoundRow(category, name, intended, auc, 40, 5, missing or {})
+    return ConfoundRow(category, name, intended, bound, auc, 40, 5, {})
 
 
 def made_up(estimate=0.9, together=0.8):
-    """One category in which level leaks, pitch cannot be measured and modulation is intended."""
-    values = dict.fromkeys(COLUMNS, 0.5) | {"level": estimate}
-    rows = [area("voice_vibration", n, v, intended=n == "modulation") for n, v in values.items()]
+    """Level leaks, so must tempo, pitch cannot be measured, and modulation is intended."""
+    values = dict.fromkeys(COLUMNS, 0.5) | {"level": estimate, "tempo": 0.99}
     rows = [
-        ConfoundRow(r.category, r.name, False, UNKNOWN, 0, 0, {"no voiced frame": 40})
-        if r.name == "pitch"
-        else r
-        for r in rows
-    ]
-    row = TogetherRow("voice_vibration", ("level",), Interval(together, 0.7, 0.9), 40, 5)
-    return Confounds(tuple(rows), (row,))
+        area(
+            "voice_vibration", name, value,
+            intended=name == "modulation", bound="it stirs" if name == "tempo" else None,
+        )
+        for name, value in values.items()
+    ]  # fmt: skip
+    at = COLUMNS.index("pitch")
+    rows[at] = replace(rows[at], auc=UNKNOWN, n=0, n_not_measurable={"no voiced frame": 40})
+    pair = (
+        TogetherRow("voice_vibration", ("level", "tempo"), False, Interval(0.9, 0.8, 1.0), 40, 5),
+        TogetherRow("voice_vibration", ("level",), True, Interval(together, 0.7, 0.9), 40, 5),
+    )
+    return Confounds(tuple(rows), pair)
 
 
 REPORT = ConfoundReport("made up for a test", made_up(), Confounds((), ()))
@@ -156,16 +162,20 @@ def test_the_card_s_table():
     assert cells["level"] == "0.90 [0.80, 1.00]"
     assert cells["modulation"] == "intended"
     assert cells["pitch"] == "–"
-    assert cells["all together"] == "0.80 [0.70, 0.90]"
-    assert cells["all together, high tier |"] == "– |"
+    assert cells["tempo"] == "0.99 [0.89, 1.00] †"
+    assert cells["all together"] == "0.90 [0.80, 1.00]"
+    assert cells["free ones together"] == "0.80 [0.70, 0.90]"
+    assert cells["free ones together, high tier |"] == "– |"
+    assert REPORT.bound == ["voice vibration, tempo: it stirs"]
     assert REPORT.not_measurable == ["voice vibration, pitch: 40 no voiced frame"]
 
 
-def test_the_worst_confound_is_the_farthest_from_a_half():
+def test_the_worst_confound_is_the_free_one_farthest_from_a_half():
     rows = [
         area("echo", "level", 0.7), area("echo", "snr", 0.1), area("echo", "pitch", 0.8),
         area("echo", "modulation", 0.99, intended=True),
-        ConfoundRow("echo", "tempo", False, UNKNOWN, 0, 0, {}),
+        area("echo", "bandwidth", 0.99, bound="it is wide"),
+        ConfoundRow("echo", "tempo", False, None, UNKNOWN, 0, 0, {}),
     ]  # fmt: skip
     assert worst(rows).name == "snr"
     assert worst(rows[3:]) is None
@@ -175,16 +185,19 @@ def test_the_terminal_says_the_worst_of_each_category():
     text = confounds_text(REPORT)
     (line,) = (line for line in text.split("\n") if "voice vibration" in line)
     cells = [cell.strip() for cell in line.strip("│").split("│")]
-    assert cells == ["voice vibration", "level", "0.90 [0.80, 1.00]", "0.80 [0.70, 0.90]", "–"]
+    everything, free = "0.90 [0.80, 1.00]", "0.80 [0.70, 0.90]"
+    assert cells == ["voice vibration", "level", "0.90 [0.80, 1.00]", everything, free]
 
 
 def test_cells_say_in_colour_what_they_say_in_words():
     (row,) = heat_table({"paper": made_up(0.2)})
-    cells = dict(zip((*COLUMNS, "together"), row.cells, strict=True))
-    assert cells["level"][:5] == ("0.20", "0.10–0.30", False, "below", 0.6)
-    assert cells["modulation"][:5] == ("0.50", "0.40–0.60", True, "above", 0.0)
+    cells = dict(zip((*COLUMNS, "together", "free"), row.cells, strict=True))
+    assert cells["level"][:6] == ("0.20", "0.10–0.30", False, None, "below", 0.6)
+    assert cells["modulation"][:6] == ("0.50", "0.40–0.60", True, None, "above", 0.0)
+    assert cells["tempo"][:6] == ("0.99", "0.89–1.00", False, "it stirs", "above", 0.98)
     assert (cells["pitch"].number, cells["pitch"].n_missing) == ("–", 40)
-    assert cells["together"][:5] == ("0.80", "0.70–0.90", False, "above", 0.6)
+    assert cells["together"].number == "0.90"
+    assert cells["free"][:6] == ("0.80", "0.70–0.90", False, None, "above", 0.6)
 
 
 def test_builds_stand_under_one_another():
@@ -206,7 +219,7 @@ def test_findings_are_read_as_they_were_written(made, heard):
     assert [r.name for r in found.confounds.widest.rows] == [r.name for r in confounds.widest.rows]
     for one, other in zip(found.confounds.all_tiers.rows, confounds.all_tiers.rows, strict=True):
         np.testing.assert_equal(one, other)
-    assert together_auc(found.confounds.all_tiers, "nothing") is UNKNOWN
+    assert together_auc(found.confounds.all_tiers, "nothing", free=True) is UNKNOWN
 
 
 def test_a_folder_without_findings_is_named(tmp_path, made):

@@ -13,7 +13,9 @@ from tests.acoustics.synthetic_speech import speech_pcm
 
 TWO = ("volume", "background_noise")
 OBSERVER = SimpleNamespace(basis="nobody listened", table="(no table)")
-CONFOUNDS = SimpleNamespace(basis="nobody measured", table="(no areas)", not_measurable=[])
+CONFOUNDS = SimpleNamespace(
+    basis="nobody measured", table="(no areas)", not_measurable=[], bound=[]
+)
 
 
 def speak(root, n=3, sampling_rate=16_000, duration_s=1.3):
