@@ -13,6 +13,7 @@ from jaxtyping import Float32
 
 from otoscope.acoustics.segments import Segments, contexts, even_segments, fixed_segments
 from otoscope.acoustics.spans import Span
+from otoscope.acoustics.trajectories import RAMP_S, glide
 from otoscope.acoustics.vocoder import N_FFT, Spectra
 
 
@@ -114,6 +115,13 @@ class Clip:
     def even(self) -> Windowed:
         """The span in segments of nearly equal length."""
         return Windowed(self.speech, even_segments(self.speech.size, self.sampling_rate))
+
+    def glide(self, curve: str) -> Float32[np.ndarray, " n_samples"]:
+        """Progress along a curve at every sample, without steps; the same in every category."""
+        ramp = round(RAMP_S * self.sampling_rate)
+        return self.shared(
+            ("glide", curve), lambda: glide(curve, self.samples.size, *self.span, ramp)
+        )
 
     def shared(self, key: Any, make: Callable[[], Any]) -> Any:
         """`make()`, called once for each key."""

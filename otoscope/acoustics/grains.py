@@ -9,7 +9,8 @@ Source: E. Moulines and F. Charpentier (1990), "Pitch-synchronous waveform proce
 similarity" (WSOLA).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -100,20 +101,18 @@ def at_pitch(
 ) -> Float[np.ndarray, " n_samples"]:
     """Speech whose F0 is multiplied by `ratio` where there is voice; the rest stays as it is."""
     to, of = _respaced(marks, ratio)
-    return _overlapped(speech, to, marks.at[of], marks.half[of], speech.size)
+    return _overlapped(speech, to, marks.at[of].tolist(), marks.half[of].tolist(), speech.size)
 
 
-def _respaced(
-    marks: Marks, ratio: Float[np.ndarray, " n_samples"]
-) -> tuple[Int[np.ndarray, " n_grains"], Int[np.ndarray, " n_grains"]]:
+def _respaced(marks: Marks, ratio: Float[np.ndarray, " n_samples"]) -> tuple[list[int], list[int]]:
     """Where grains go, and which mark each is taken from."""
     to: list[int] = []
     of: list[int] = []
     bounds = np.flatnonzero(np.diff(marks.voiced)) + 1
     for run in np.split(np.arange(len(marks.at)), bounds):
         if not marks.voiced[run[0]]:
-            to.extend(marks.at[run])
-            of.extend(run)
+            to.extend(marks.at[run].tolist())
+            of.extend(run.tolist())
             continue
         place, last = float(marks.at[run[0]]), marks.at[run[-1]]
         middles = (marks.at[run][1:] + marks.at[run][:-1]) / 2
@@ -122,88 +121,113 @@ def _respaced(
             to.append(round(place))
             of.append(k)
             place += marks.half[k] / ratio[min(int(place), ratio.size - 1)]
-    return np.array(to), np.array(of)
+    return to, of
 
 
 def _overlapped(
-    sound: np.ndarray, to: np.ndarray, of: np.ndarray, half: np.ndarray, n_samples: int
+    sound: np.ndarray, to: Sequence[int], of: Sequence[int], half: Sequence[int], n_samples: int
 ) -> np.ndarray:
     """Hann grains of `sound` around `of`, laid down around `to`, their windows divided out."""
-    length = 2 * half - 1
-    first = np.cumsum(length) - length
-    offset = np.arange(length.sum()) - np.repeat(first + half - 1, length)
-    source, goal = np.repeat(of, length) + offset, np.repeat(to, length) + offset
-    window = 0.5 + 0.5 * np.cos(np.pi * offset / np.repeat(half, length))
-    inside = (goal >= 0) & (goal < n_samples) & (source >= 0) & (source < sound.size)
-    source, goal, window = source[inside], goal[inside], window[inside]
-    total = np.bincount(goal, window * sound[source], n_samples)
-    weight = np.bincount(goal, window, n_samples)
-    return (total / np.where(weight > 1e-3, weight, 1)).astype(np.float32)
+    reach = 2 * max(half)  # a grain may be centred half its length outside
+    total, weight = np.zeros((2, n_samples + 2 * reach), np.float32)
+    padded = np.pad(sound, reach)
+    for place, origin, h in zip(to, of, half, strict=True):
+        window = _hann(h)
+        goal = slice(place + reach - h + 1, place + reach + h)
+        total[goal] += padded[origin + reach - h + 1 : origin + reach + h] * window
+        weight[goal] += window
+    inside = slice(reach, reach + n_samples)
+    return total[inside] / np.where(weight[inside] > 1e-3, weight[inside], 1)
+
+
+@lru_cache(maxsize=4096)
+def _hann(half: int) -> np.ndarray:
+    """A Hann window of `2·half − 1` samples, 1 in the middle."""
+    return (0.5 + 0.5 * np.cos(np.pi * np.arange(1 - half, half) / half)).astype(np.float32)
+
+
+class Searchable:
+    """A sound in which to look for the stretch that best goes on from another.
+
+    Searched at about 8 kHz first, then sample by sample around the best.
+    """
+
+    def __init__(self, samples: Float[np.ndarray, " n_samples"], sampling_rate: int) -> None:
+        self.samples, self.sampling_rate = samples, sampling_rate
+        self.every = max(1, sampling_rate // COARSE_HZ)
+        self.reach = max(1, round(SEARCH_S * sampling_rate / self.every)) * self.every
+        self.margin = 2 * (round(HOP_S * sampling_rate) + self.reach + self.every)
+        fine = np.pad(samples, self.margin)
+        self.fine, self.fine_energy = fine, _energy(fine)
+        coarse = fine
+        if self.every > 1:
+            coarse = np.ascontiguousarray(ndimage.uniform_filter1d(fine, self.every)[:: self.every])
+        self.coarse, self.coarse_energy = coarse, _energy(coarse)
+
+    def like(self, natural: int, wanted: int, length: int) -> int:
+        """Where near `wanted` what comes `length` before is most like that before `natural`."""
+        every, reach, offset = self.every, self.reach, self.margin - length
+        first = wanted - reach
+        best = first + every * _likest(
+            self.coarse,
+            self.coarse_energy,
+            (natural + offset) // every,
+            (first + offset) // every,
+            length // every,
+            2 * reach // every + 1,
+        )
+        if every == 1:
+            return best
+        around = best - every
+        return around + _likest(
+            self.fine, self.fine_energy, natural + offset, around + offset, length, 2 * every + 1
+        )
 
 
 def at_times(
-    samples: Float[np.ndarray, " n_samples"],
-    sampling_rate: int,
-    n_out: int,
-    time_of: Callable[[np.ndarray], np.ndarray],
+    sound: Searchable, n_out: int, time_of: Callable[[np.ndarray], np.ndarray]
 ) -> Float[np.ndarray, " n_out"]:
-    """`n_out` samples that run through `samples` as `time_of` says.
+    """`n_out` samples that run through a sound as `time_of` says.
 
     Args:
-        samples: Waveform; what lies around the stretch that is run through may be used.
-        sampling_rate: In Hz.
+        sound: What lies around the stretch that is run through may be used.
         n_out: Length wanted.
         time_of: Output positions (0 to `n_out`) to input positions, in samples, rising.
     """
-    n_hops = max(1, round(n_out / (HOP_S * sampling_rate)))
+    n_hops = max(1, round(n_out / (HOP_S * sound.sampling_rate)))
     to = np.rint(np.linspace(0, n_out, n_hops + 1)).astype(int)
     wanted = np.rint(time_of(to)).astype(int)
     hop = max(1, round(n_out / n_hops))
-    of = _fitting(samples, sampling_rate, to.tolist(), wanted.tolist(), hop)
-    return _overlapped(samples, to, np.array(of), np.full(len(to), hop), n_out)
+    of = _fitting(sound, to.tolist(), wanted.tolist(), hop)
+    return _overlapped(sound.samples, to.tolist(), of, [hop] * len(of), n_out)
 
 
-def _fitting(
-    samples: np.ndarray, sampling_rate: int, to: list[int], wanted: list[int], hop: int
-) -> list[int]:
+def _fitting(sound: Searchable, to: list[int], wanted: list[int], hop: int) -> list[int]:
     """Near each position wanted, the one that best goes on from the grain before.
 
     The first and the last are where they are wanted, so that the stretch joins what is around it.
     """
-    every = max(1, sampling_rate // COARSE_HZ)
-    reach = max(1, round(SEARCH_S * sampling_rate / every)) * every
-    margin = hop + reach + every
-    padded = np.pad(samples, margin)
-    coarse = ndimage.uniform_filter1d(padded, every)[::every] if every > 1 else padded
     of = wanted.copy()
     for k in range(1, len(to) - 1):
         natural = of[k - 1] + to[k] - to[k - 1]
-        if abs(natural - wanted[k]) <= every:  # nothing to skip or repeat
-            of[k] = natural if k < len(to) - 2 else wanted[k]
-            continue
-        best = (
-            wanted[k]
-            - reach
-            + every
-            * _likest(
-                coarse,
-                (natural + margin - hop) // every,
-                (wanted[k] + margin - hop - reach) // every,
-                hop // every,
-                2 * reach // every + 1,
-            )
-        )
-        if every > 1:
-            best += _likest(padded, natural + margin - hop, best + margin - hop - every, hop,
-                            2 * every + 1) - every  # fmt: skip
-        of[k] = best
+        if abs(natural - wanted[k]) > sound.every:  # else there is nothing to skip or repeat
+            of[k] = sound.like(natural, wanted[k], hop)
+        elif k < len(to) - 2:
+            of[k] = natural
     return of
 
 
-def _likest(x: np.ndarray, template: int, first: int, length: int, n_places: int) -> int:
+def _energy(x: np.ndarray) -> np.ndarray:
+    """Energy of all samples before each, and of all."""
+    return np.concatenate([[0.0], np.cumsum(np.square(x, dtype=np.float64))])
+
+
+def _likest(
+    x: np.ndarray, energy: np.ndarray, template: int, first: int, length: int, n_places: int
+) -> int:
     """Which of `n_places` stretches from `first` on is most like the one at `template`."""
     region = x[first : first + length + n_places - 1]
     likeness = np.correlate(region, x[template : template + length], mode="valid")
-    energy = np.cumsum(np.pad(np.square(region, dtype=np.float64), (1, 0)))
-    energy = energy[length:] - energy[:-length]
-    return int(np.argmax(likeness / np.sqrt(energy + energy.max() * 1e-6 + 1e-20)))
+    bounds = energy[first : first + length + n_places]
+    power = bounds[length:] - bounds[:-length]
+    return int(np.argmax(likeness / np.sqrt(power + power.max() * 1e-6 + 1e-20)))

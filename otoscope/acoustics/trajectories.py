@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Float32
 
 from otoscope.registry import Registry
 
@@ -90,19 +90,20 @@ class Trajectory(NamedTuple):
             values[start:end] = self.at(CURVES[self.curve](t))
         return values
 
-    def gliding(
-        self, n_samples: int, start: int, end: int, ramp: int
-    ) -> Float[np.ndarray, " n_samples"]:
-        """One value a sample, taken at the sample's middle, without steps.
 
-        A jump takes `ramp` samples around the middle of the span, as a raised cosine. Played
-        backwards this is the trajectory of the other direction along the mirrored curve, exactly.
-        """
-        t = (np.arange(n_samples) + 0.5 - start) / (end - start)
-        if self.curve == "jump":
-            way = np.clip((t - JUMP_AT) * (end - start) / max(ramp, 1) + 0.5, 0, 1)
-            return self.at(0.5 - 0.5 * np.cos(np.pi * way))
-        return self.at(CURVES[self.curve](np.clip(t, 0, 1)))
+def glide(
+    curve: str, n_samples: int, start: int, end: int, ramp: int
+) -> Float32[np.ndarray, " n_samples"]:
+    """Progress 0 to 1 at the middle of every sample, without steps; see `Trajectory.at`.
+
+    A jump takes `ramp` samples around the middle of the span, as a raised cosine. Played backwards
+    this is one minus the glide along the mirrored curve.
+    """
+    t = ((np.arange(n_samples) + (0.5 - start)) / (end - start)).astype(np.float32)
+    if curve == "jump":
+        way = np.clip((t - JUMP_AT) * ((end - start) / max(ramp, 1)) + 0.5, 0, 1)
+        return 0.5 - 0.5 * np.cos(np.pi * way)
+    return CURVES[curve](np.clip(t, 0, 1))
 
 
 def steered(

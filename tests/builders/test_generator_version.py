@@ -1,8 +1,9 @@
 """Whoever changes a byte of a dataset is reminded to raise `GENERATOR_VERSION`.
 
 The stored hash covers the text columns and the samples of those categories whose arithmetic does
-not depend on the processor (no Fourier transform, no resampler), on a source of whole numbers. It
-was printed by this very test; when it fails, raise the version and store the new one.
+not depend on the processor (no Fourier transform, no resampler, no power in single precision), on
+a source of whole numbers. It was printed by this very test; when it fails, raise the version and
+store the new one.
 """
 
 import hashlib
@@ -17,11 +18,11 @@ from otoscope.acoustics.spans import Span
 
 EXACT = {
     "paper": ("volume", "background_noise", "audio_distortion", "audio_roughness"),
-    "controlled": ("volume", "background_noise", "audio_roughness", "voice_vibration"),
+    "controlled": ("background_noise", "audio_roughness"),
 }
 STORED = {
     ("1", "paper"): "29f0b33e0b50d08ad7259a691cf9a5737ef94c09eda710b390c3a7d7b347292f",
-    ("1", "controlled"): "2cb91db1cac9df546d8156bba98e93265d03aa07d7429ddafba9482466c545d9",
+    ("1", "controlled"): "25efe0131f04ebfe63972c86a16e1bcde49553f14d4679f968cae0514a2b0cee",
 }
 
 

@@ -8,7 +8,7 @@ from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
 from otoscope.acoustics.gradients.levels import pick_levels
 from otoscope.acoustics.loudness import level_gain, with_edges_of
-from otoscope.acoustics.trajectories import RAMP_S, Trajectory
+from otoscope.acoustics.trajectories import Trajectory
 
 LOWEST_HZ = {"low": 18_000.0, "mid": 12_000.0, "high": 6_000.0}
 LEAST_HZ = 1_000
@@ -43,8 +43,8 @@ def any_rate(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Cha
     before holding, so that held samples stay equal.
     """
     rate, n = clip.sampling_rate, clip.samples.size
-    taken_hz = trajectory.gliding(n, *clip.span, round(RAMP_S * rate))
-    count = np.floor(np.cumsum(taken_hz / rate) + 0.5).astype(np.int64)
+    taken_hz = trajectory.at(clip.glide(trajectory.curve))
+    count = np.floor(np.cumsum(taken_hz, dtype=np.float64) / rate + 0.5)
     fresh = np.diff(count, prepend=count[0] - 1) > 0
     at = np.maximum.accumulate(np.where(fresh, np.arange(n), 0))
     held = clip.samples[at]

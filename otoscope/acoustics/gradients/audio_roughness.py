@@ -43,7 +43,7 @@ def relative(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Cha
     block's peak, so something of every block remains.
     """
     blocks = clip.shared("blocks", lambda: Blocks(clip))
-    bits = trajectory.gliding(clip.samples.size, *clip.span, 1)[blocks.middle]
+    bits = trajectory.at(clip.glide(trajectory.curve)[blocks.middle].astype(np.float64))
     step = np.minimum(blocks.rms / (NOMINAL_RMS * (2 ** (bits - 1) - 1)), blocks.peak)
     step = np.where(blocks.peak > 0, step, 1)
     each = np.repeat(step, blocks.length).astype(np.float32)

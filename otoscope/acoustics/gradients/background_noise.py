@@ -6,7 +6,7 @@ import numpy as np
 
 from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
-from otoscope.acoustics.trajectories import RAMP_S, Trajectory
+from otoscope.acoustics.trajectories import Trajectory
 
 REACH = {"low": 0.03, "mid": 0.07, "high": 0.12}
 GLOBAL_SEED = 42
@@ -57,10 +57,10 @@ def shared(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Chang
     noise = clip.shared(("noise", pair), lambda: _unit_noise(clip, pair))
     level = clip.shared("speech level", lambda: _rms(clip.speech))
     start, end = clip.span
-    ratio = trajectory.gliding(clip.samples.size, start, end, round(RAMP_S * clip.sampling_rate))
-    ratio = ratio[start:end] * _fade(end - start, round(FADE_S * clip.sampling_rate))
+    ratio = trajectory.at(clip.glide(trajectory.curve)[start:end])
+    fade = clip.shared("fade", lambda: _fade(end - start, round(FADE_S * clip.sampling_rate)))
     changed = clip.samples.copy()
-    changed[start:end] += noise * (ratio * level).astype(np.float32)
+    changed[start:end] += noise * (ratio * (fade * level))
     return in_three(changed, clip.span)
 
 
@@ -75,7 +75,8 @@ def _fade(n_samples: int, n_fade: int) -> np.ndarray:
     """1, but a raised cosine from and to 0 at either end."""
     from_edge = np.arange(n_samples) + 0.5
     from_edge = np.minimum(from_edge, from_edge[::-1])
-    return 0.5 - 0.5 * np.cos(np.pi * np.clip(from_edge / max(n_fade, 1), 0, 1))
+    fade = 0.5 - 0.5 * np.cos(np.pi * np.clip(from_edge / max(n_fade, 1), 0, 1))
+    return fade.astype(np.float32)
 
 
 BACKGROUND_NOISE = Gradient(

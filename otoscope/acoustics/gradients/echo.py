@@ -9,7 +9,7 @@ from scipy import signal
 from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
 from otoscope.acoustics.loudness import level_gain, match_gain, rms
-from otoscope.acoustics.trajectories import RAMP_S, Trajectory
+from otoscope.acoustics.trajectories import Trajectory
 
 ROOM = {"low": 0.55, "mid": 0.75, "high": 0.90}
 WETTEST = {"low": 0.28, "mid": 0.40, "high": 0.52}
@@ -92,8 +92,8 @@ def level(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
     """
     wet = clip.shared(("wet", tier), lambda: _wet(clip, ROOM[tier]))
     rate = clip.sampling_rate
-    mix = trajectory.gliding(clip.samples.size, *clip.span, round(RAMP_S * rate))
-    changed = clip.samples + mix.astype(np.float32) * (wet - clip.samples)
+    mix = trajectory.at(clip.glide(trajectory.curve))
+    changed = clip.samples + mix * (wet - clip.samples)
     return in_three(changed * level_gain(changed, clip.samples, rate, LEVEL_S), clip.span)
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled
-from otoscope.acoustics.grains import at_times
+from otoscope.acoustics.grains import Searchable, at_times
 from otoscope.acoustics.segments import crossfade_length, join
 from otoscope.acoustics.trajectories import Trajectory
 from otoscope.acoustics.vocoder import short_window
@@ -44,9 +44,9 @@ def exact(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
     source = np.linspace(0, 1, N_KNOTS)
     out = elapsed(trajectory, source)
     out *= n_out / out[-1]
+    sound = clip.shared("searchable", lambda: Searchable(clip.samples, clip.sampling_rate))
     speech = at_times(
-        clip.samples,
-        clip.sampling_rate,
+        sound,
         n_out,
         lambda at: start + (end - start) * np.interp(at, out, source),
     )

@@ -10,12 +10,13 @@ from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
 from otoscope.acoustics.loudness import at_level_of, match_gain, rms
 from otoscope.acoustics.segments import crossfade_length, join
-from otoscope.acoustics.trajectories import RAMP_S, Trajectory
-from otoscope.acoustics.vocoder import HOP, N_FFT, overlap_add, short_window
+from otoscope.acoustics.trajectories import Trajectory
+from otoscope.acoustics.vocoder import N_FFT, overlap_add, short_window
 
 LOWEST_HZ = {"low": 5_000.0, "mid": 2_500.0, "high": 1_200.0}
 TRANSITION_HZ = 800.0
 EDGE_OCTAVES = 1 / 3
+WHOLE_HOP = N_FFT // 2
 LEVEL_S = 0.1
 
 
@@ -80,19 +81,19 @@ def gliding(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Chan
     """
     rate, n = clip.sampling_rate, clip.samples.size
     spectrum = clip.shared("spectrum", lambda: _spectrum(clip))
-    at = np.clip(np.arange(spectrum.shape[1]) * HOP, 0, n - 1)
-    cutoff = trajectory.gliding(n, *clip.span, round(RAMP_S * rate))[at]
+    at = np.minimum(np.arange(spectrum.shape[1]) * WHOLE_HOP, n - 1)
+    cutoff = trajectory.at(clip.glide(trajectory.curve)[at])
     octaves = np.log2(np.maximum(librosa.fft_frequencies(sr=rate, n_fft=N_FFT), 1.0))
-    above = (octaves[:, None] - np.log2(cutoff)) / EDGE_OCTAVES
-    gain = (0.5 + 0.5 * np.cos(np.pi * np.clip(above, 0, 1))).astype(np.float32)
-    changed = librosa.istft(spectrum * gain, hop_length=HOP, n_fft=N_FFT, length=n)
+    above = (octaves[:, None] - np.log2(cutoff)).astype(np.float32) / np.float32(EDGE_OCTAVES)
+    gain = 0.5 + 0.5 * np.cos(np.float32(np.pi) * np.clip(above, 0, 1))
+    changed = librosa.istft(spectrum * gain, hop_length=WHOLE_HOP, n_fft=N_FFT, length=n)
     return in_three(at_level_of(clip, changed, LEVEL_S), clip.span)
 
 
 def _spectrum(clip: Clip) -> np.ndarray:
     """Short-time Fourier transform of the whole clip, `(n_bins, n_frames)`."""
     with short_window(N_FFT):
-        return librosa.stft(clip.samples, n_fft=N_FFT, hop_length=HOP)
+        return librosa.stft(clip.samples, n_fft=N_FFT, hop_length=WHOLE_HOP)
 
 
 def audible(cutoff_hz: float, sampling_rate: int) -> float:

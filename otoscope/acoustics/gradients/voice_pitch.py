@@ -11,7 +11,7 @@ from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, contro
 from otoscope.acoustics.grains import Marks, at_pitch, pitch_marks
 from otoscope.acoustics.loudness import level_gain
 from otoscope.acoustics.segments import crossfade_length, join
-from otoscope.acoustics.trajectories import RAMP_S, Trajectory
+from otoscope.acoustics.trajectories import Trajectory
 from otoscope.acoustics.vocoder import short_window
 
 REACH_SEMITONES = {"low": 1.0, "mid": 2.0, "high": 3.0}
@@ -89,8 +89,8 @@ def _resample(
 def periods(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """The periods of voiced speech moved closer or apart; formants, timing and level stay."""
     (start, end), rate = clip.span, clip.sampling_rate
-    semitones = trajectory.gliding(clip.samples.size, start, end, round(RAMP_S * rate))[start:end]
-    speech = at_pitch(clip.speech, _marks(clip), 2 ** (semitones / 12))
+    semitones = trajectory.at(clip.glide(trajectory.curve)[start:end])
+    speech = at_pitch(clip.speech, _marks(clip), np.exp2(semitones / 12))
     speech *= level_gain(speech, clip.speech, rate, LEVEL_S)
     return Changed(clip.head, speech, clip.tail)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
-from otoscope.acoustics.trajectories import RAMP_S, Trajectory
+from otoscope.acoustics.trajectories import Trajectory
 
 DEEPEST = {"low": 0.6, "mid": 0.75, "high": 0.9}
 FASTEST_HZ = 20.0
@@ -52,13 +52,11 @@ def _tremor(clip: Clip, trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]
     """Depth as a share of the deepest, and cos φ; both the same in every tier."""
     ends = (0.0, 1.0) if trajectory.start < trajectory.end else (1.0, 0.0)
     (start, end), rate = clip.span, clip.sampling_rate
-    share = Trajectory(*ends, trajectory.curve).gliding(
-        clip.samples.size, start, end, round(RAMP_S * rate)
-    )
-    cycles = np.cumsum(share) - share / 2  # up to the middle of each sample
+    share = Trajectory(*ends, trajectory.curve).at(clip.glide(trajectory.curve))
+    cycles = np.cumsum(share, dtype=np.float64) - share / 2  # up to the middle of each sample
     middle = np.interp((start + end) / 2, np.arange(share.size) + 0.5, cycles)
     phase = 2 * np.pi * FASTEST_HZ / rate * (cycles - middle)
-    return share.astype(np.float32), np.cos(phase).astype(np.float32)
+    return share, np.cos(phase).astype(np.float32)
 
 
 VOICE_VIBRATION = Gradient(

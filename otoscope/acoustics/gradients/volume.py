@@ -4,7 +4,7 @@ import numpy as np
 
 from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
-from otoscope.acoustics.trajectories import RAMP_S, Trajectory
+from otoscope.acoustics.trajectories import Trajectory
 
 REACH_DB = {"low": 6.0, "mid": 12.0, "high": 18.0}
 
@@ -22,8 +22,8 @@ def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
 
 def gliding(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """Sample by sample; head and tail are part of the cue, and take the gain of their end."""
-    gain_db = trajectory.gliding(clip.samples.size, *clip.span, round(RAMP_S * clip.sampling_rate))
-    return in_three(clip.samples * (10 ** (gain_db / 20)).astype(np.float32), clip.span)
+    octaves = trajectory.at(clip.glide(trajectory.curve)) * np.float32(np.log2(10) / 20)
+    return in_three(clip.samples * np.exp2(octaves), clip.span)
 
 
 VOLUME = Gradient(
