@@ -195,6 +195,10 @@ def plan_study(
         tuple(categories) or categories_of(features),
         tuple(sites) or tuple(shared),
     )
+    if not study.sites:
+        raise ProbeError(f"{features.folder} has no site that is there for every row; extract some")
+    if not study.categories:
+        raise ProbeError(f"no row of {features.folder} has a label")
     for each in both:
         _refuse_absent(each, "site", study.sites, [s for s in each.sites if s != ANSWER])
         _refuse_absent(each, "rows of category", study.categories, categories_of(each))

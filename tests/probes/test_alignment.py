@@ -135,6 +135,23 @@ def test_noise_is_no_more_aligned_than_by_chance():
     assert by_chance == pytest.approx(0.126, abs=0.01)
 
 
+def test_a_direction_that_sources_share_is_beyond_chance():
+    # Squared length of a mean of 200: 1/4 along the shared axis, 40/200 by noise; so cosines are
+    # about 0.25/0.45, and those by lot are those of noise.
+    changes = np.random.default_rng(5).standard_normal((3, 200, 40))
+    changes[:, :, 0] += 0.5
+    found = angles(("a", "b", "c"), changes, n_resamples=200)
+    assert found.absolute == pytest.approx(0.25 / 0.45, abs=0.1)
+    assert found.by_chance == pytest.approx(0.126, abs=0.02)
+
+
+def test_categories_of_other_sources_have_no_angle(tmp_path):
+    rows = drop(clips(["volume", "echo"]), category="echo", source_id="s2")
+    made = write_features(tmp_path / "f", rows, {"text.2": np.ones((len(rows["id"]), 2), "f4")})
+    with pytest.raises(AlignmentError, match="not made from the same sources"):
+        align(made, "text.2", categories=("volume", "echo"))
+
+
 def test_opposed_directions_have_a_negative_cosine_and_one_axis_is_high_by_chance_too(tmp_path):
     def states_of(columns):
         states = noisy(columns) * 0.1
@@ -168,6 +185,21 @@ def drop(rows, **values):
 def changes_of(rows, **kwargs):
     rows = {name: np.array(column) for name, column in rows.items()}
     return changes_by_source(np.ones((len(rows["id"]), 2)), rows, **kwargs)
+
+
+def test_a_change_is_up_less_down_and_a_mean_over_pairs():
+    rows = {
+        "source_id": ["b", "b", "a", "b", "b", "a"],
+        "tier": ["low", "low", "low", "mid", "mid", "low"],
+        "curve": ["jump"] * 6,
+        "direction": ["up", "down", "up", "down", "up", "down"],
+    }
+    rows = {name: np.array(column) for name, column in rows.items()}
+    states = np.float16([[5], [1], [7], [2], [4], [7]])
+    low_only = {name: column[[0, 1, 2, 5]] for name, column in rows.items()}
+    assert changes_by_source(states[[0, 1, 2, 5]], low_only, 1).tolist() == [[0], [4]]
+    b_only = {name: column[[0, 1, 3, 4]] for name, column in rows.items()}
+    assert changes_by_source(states[[0, 1, 3, 4]], b_only, 2).tolist() == [[(4 + 2) / 2]]
 
 
 def test_a_clip_without_its_counterpart_is_named():

@@ -15,7 +15,7 @@ def rows(n_items, width, seed=0):
     return features, labels
 
 
-def published(features, labels, *, seed, n_epochs):
+def published(features, labels, *, seed, recipe):
     """Weights and bias of the published form: DataLoader, autograd, AdamW."""
     import torch
     from torch.utils.data import DataLoader, TensorDataset
@@ -23,10 +23,12 @@ def published(features, labels, *, seed, n_epochs):
     torch.manual_seed(seed)
     layer = torch.nn.Linear(features.shape[1], 1)
     loss_of = torch.nn.BCEWithLogitsLoss()
-    optimizer = torch.optim.AdamW(layer.parameters(), lr=1e-3, weight_decay=1e-4)
+    optimizer = torch.optim.AdamW(
+        layer.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
+    )
     pairs = TensorDataset(torch.from_numpy(features), torch.from_numpy(labels.astype(np.float32)))
-    loader = DataLoader(pairs, batch_size=512, shuffle=True)
-    for _ in range(n_epochs):
+    loader = DataLoader(pairs, batch_size=recipe.batch_size, shuffle=True)
+    for _ in range(recipe.n_epochs):
         for batch, wanted in loader:
             optimizer.zero_grad()
             loss_of(layer(batch).squeeze(-1), wanted).backward()
@@ -34,12 +36,15 @@ def published(features, labels, *, seed, n_epochs):
     return layer.weight.detach().numpy()[0], layer.bias.item()
 
 
-@pytest.mark.parametrize("seed", [1234, 7])
-def test_a_probe_comes_out_as_the_published_form_would_have_it(seed):
+@pytest.mark.parametrize(
+    ("seed", "recipe"),
+    [(1234, Recipe(n_epochs=20)), (7, Recipe(0.01, 0.5, n_epochs=10, batch_size=200))],
+)
+def test_a_probe_comes_out_as_the_published_form_would_have_it(seed, recipe):
     features, labels = rows(1100, 24)  # two whole batches and one of 76
     scaled = scaling_of(features).apply(features)
-    weights, bias = published(scaled, labels, seed=seed, n_epochs=20)
-    found = fit(scaled, labels[:, None], seed=seed, recipe=Recipe(n_epochs=20))
+    weights, bias = published(scaled, labels, seed=seed, recipe=recipe)
+    found = fit(scaled, labels[:, None], seed=seed, recipe=recipe)
     assert found.weights[0] == pytest.approx(weights, abs=2e-6)
     assert found.biases[0] == pytest.approx(bias, abs=2e-6)
 
@@ -48,7 +53,7 @@ def test_a_probe_comes_out_as_the_published_form_would_have_it(seed):
 def test_after_two_hundred_epochs_too():
     features, labels = rows(1100, 24)
     scaled = scaling_of(features).apply(features)
-    weights, bias = published(scaled, labels, seed=1234, n_epochs=200)
+    weights, bias = published(scaled, labels, seed=1234, recipe=PUBLISHED)
     found = fit(scaled, labels[:, None])
     assert found.weights[0] == pytest.approx(weights, abs=2e-5)
     assert found.biases[0] == pytest.approx(bias, abs=2e-5)

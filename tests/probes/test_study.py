@@ -66,6 +66,17 @@ def test_controls_are_right_by_luck_only(features, tmp_path):
     assert max(found) < 0.65
 
 
+def test_each_control_and_each_seed_has_a_lot_of_its_own(features, tmp_path):
+    several = settings(n_controls=2, seeds=(1, 2), ridge=False)
+    rows = plan_study(features, tmp_path / "p", settings=several).predict("echo", "mel").to_pylist()
+    lots = {
+        tuple(row["label"] for row in rows if (row["seed"], row["labelling"]) == (seed, control))
+        for seed in (1, 2)
+        for control in (1, 2)
+    }
+    assert len(lots) == 4
+
+
 def test_every_item_is_asked_about_once_by_each_seed_and_method(features, tmp_path):
     study = plan_study(features, tmp_path / "p", settings=settings(split="grouped", seeds=(3, 5)))
     table = study.predict("echo", "text.1")
@@ -234,6 +245,15 @@ class TestBadInput:
         with pytest.raises(ProbeError, match=r"echo, site text\.1: 1 of 288 rows .* row 2"):
             study.train()
         assert ("echo", "text.1") in study.missing()
+
+    def test_nothing_to_probe(self, features, tmp_path):
+        rows = dict(features.rows) | {"label": np.full(len(features), -1)}
+        unlabelled = write_features(tmp_path / "f", rows, {"mel": features.matrix("mel")})
+        with pytest.raises(ProbeError, match=r"no row of .* has a label"):
+            plan_study(unlabelled, tmp_path / "p", settings=settings())
+        empty = write_features(tmp_path / "g", features.rows, {})
+        with pytest.raises(ProbeError, match="no site that is there for every row"):
+            plan_study(empty, tmp_path / "p", settings=settings())
 
     def test_rows_without_a_label_are_left_out(self, tmp_path):
         features = planted(tmp_path / "f", categories=("volume",))
