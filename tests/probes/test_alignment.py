@@ -136,12 +136,12 @@ def test_noise_is_no_more_aligned_than_by_chance():
 
 
 def test_a_direction_that_sources_share_is_beyond_chance():
-    # Squared length of a mean of 200: 1/4 along the shared axis, 40/200 by noise; so cosines are
-    # about 0.25/0.45, and those by lot are those of noise.
-    changes = np.random.default_rng(5).standard_normal((3, 200, 40))
-    changes[:, :, 0] += 0.5
+    # Squared length of a mean of 500: 0.16 along the shared axis, 40/500 by noise; so cosines are
+    # about 0.16/0.24, and those by lot are those of noise.
+    changes = np.random.default_rng(5).standard_normal((3, 500, 40))
+    changes[:, :, 0] += 0.4
     found = angles(("a", "b", "c"), changes, n_resamples=200)
-    assert found.absolute == pytest.approx(0.25 / 0.45, abs=0.1)
+    assert found.absolute == pytest.approx(0.16 / 0.24, abs=0.1)
     assert found.by_chance == pytest.approx(0.126, abs=0.02)
 
 
