@@ -35,6 +35,7 @@ bench: $(VENV)/ready  ## Speed and memory against the plain reference
 	$(BIN)/python -m benchmarks.openai_adapter
 	$(BIN)/python -m benchmarks.run_overhead
 	$(BIN)/python -m benchmarks.extract
+	$(BIN)/python -m benchmarks.probes
 
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
