@@ -48,6 +48,7 @@ passes on, and which any change of gain undoes: elsewhere they would accuse a cl
 can hear. Reverberance is the cue of echo alone, but it is sound, and is measured everywhere.
 """
 
+_UNEQUAL = "halves of equal time hold unequal parts of the sentence"
 _FILLS = "sound that was not there has high frequencies, and lies between and under what was said"
 _VALLEYS = "the depth of the envelope's valleys, which is what noise and error fill"
 _STIRS = "what is added moves by itself, and movement is the clock of tempo"
@@ -59,10 +60,12 @@ BOUND: Registry[Mapping[str, str]] = Registry(
         "speaking_speed": {
             "modulation": "a faster envelope is a faster envelope",
             "reverberance": "the valleys of fast speech are short, and less deep",
-            "level": "halves of equal time hold unequal parts of the sentence",
-            "noise_floor": "halves of equal time hold unequal parts of the sentence",
+            **dict.fromkeys(("level", "noise_floor", "bandwidth", "high_band_level"), _UNEQUAL),
         },
-        "voice_pitch": {},
+        "voice_pitch": {
+            "snr": "harmonics that lie further apart leave more of the spectrum empty",
+            "bandwidth": "harmonics that lie further apart end at another place",
+        },
         "background_noise": {
             "high_band_level": _FILLS,
             "reverberance": _VALLEYS,
@@ -75,7 +78,12 @@ BOUND: Registry[Mapping[str, str]] = Registry(
             "reverberance": _VALLEYS,
             "tempo": _STIRS,
         },
-        "audio_roughness": {"high_band_level": _FILLS, "snr": _FILLS, "reverberance": _VALLEYS},
+        "audio_roughness": {
+            "high_band_level": _FILLS,
+            "snr": _FILLS,
+            "reverberance": _VALLEYS,
+            "tempo": _STIRS,
+        },
         "voice_clarity": {
             "noise_floor": "a low-pass empties the spectrum, and the floor is its emptiest tenth",
             "snr": "a low-pass empties the spectrum, and the floor is its emptiest tenth",
@@ -83,12 +91,15 @@ BOUND: Registry[Mapping[str, str]] = Registry(
         },
         "voice_vibration": {
             "reverberance": "a tremor digs valleys into the envelope",
+            "bandwidth": "a tremor lets its loud moments speak for the quiet ones beside them",
             "tempo": _STIRS,
         },
         "echo": {
             "noise_floor": _FILLS,
             "bandwidth": _FILLS,
             "high_band_level": _FILLS,
+            "tempo": "reverberation smears the movement that is the clock of tempo",
+            "pitch": "what lingers has the pitch of a moment ago, and voices fall",
         },
     },
 )
