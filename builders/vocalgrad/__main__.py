@@ -96,8 +96,12 @@ def choice(context: typer.Context) -> Choice:
 def build(
     context: typer.Context,
     out: Annotated[
-        Path, typer.Option(help="The dataset folder; its name is what you load.")
-    ] = Path("vocalgrad"),
+        Path | None,
+        typer.Option(
+            help="The dataset folder; its name is what you load. `vocalgrad`, or "
+            "`vocalgrad-controlled`, when absent."
+        ),
+    ] = None,
     source: Where = "voices:40",
     splits: Splits = "test",
     selection: Selection = "published",
@@ -111,7 +115,13 @@ def build(
     audio_column: AudioColumn = "audio",
     limit_sources: Limit = None,
     categories: Annotated[str, typer.Option(help="Comma-separated; all nine by default.")] = "",
-    profile: Annotated[str, typer.Option(help="Which rules: `paper`.")] = "paper",
+    profile: Annotated[
+        str,
+        typer.Option(
+            help="Which rules: `paper`, as published, side effects included, or `controlled`: only "
+            "the named factor moves."
+        ),
+    ] = "paper",
     beeps: Annotated[bool, typer.Option(help="The ten-tone ablation as config `beep`.")] = True,
     corrections: Corrections = None,
     on_nothing_found: NothingFound = Policy.REFUSE,
@@ -132,6 +142,7 @@ def build(
     """
     progress = Shown()
     wanted = choice(context)
+    out = out or Path("vocalgrad" if profile == "paper" else f"vocalgrad-{profile}")
     if dry_run and wanted.kind == "voices":
         unspoken = unspoken_plan(wanted, _names(categories), profile=profile, beeps=beeps)
         _say_estimate(estimate(unspoken), out)

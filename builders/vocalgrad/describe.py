@@ -21,7 +21,8 @@ def write_card(built: Built, corpus: Corpus, observer: Any, confounds: Any) -> N
         built.plan,
         corpus,
         built.files,
-        pretty_name="VocalGrad",
+        pretty_name="VocalGrad"
+        + (f" ({built.plan.profile})" if built.plan.profile != "paper" else ""),
         otoscope_version=__version__,
         example_repo=built.folder.resolve().name,
         splits=[s for s in map(_split, [built] * len(SPLITS), SPLITS) if s["n_rows"]],
