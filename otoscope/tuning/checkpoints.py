@@ -1,16 +1,16 @@
 """Where training stands, on disk: whole or not there, and nothing else than it was begun with.
 
 ADAPTER/
-  .training/begun.json          what is trained, on what, and how
-  .training/step-00000200.pt    weights, moments, random states and history after that step
+  .training/begun.json                 what is trained, on what, and how
+  .training/step-00000200-SHA256.pt    weights, moments, random states and history after that step,
+                                       named by its content too
 """
 
 import fcntl
+import hashlib
 import json
 import os
-import pickle
 import random
-import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -80,13 +80,13 @@ class Checkpoints:
 
     def save(self, state: Mapping[str, Any]) -> None:
         """Keeps a state, and no more than the `KEPT` latest."""
-        path = self.folder / f"step-{state['step']:08d}.pt"
-        partial = path.with_suffix(".partial")
+        name = f"step-{state['step']:08d}"
+        partial = self.folder / f"{name}.partial"
         with partial.open("wb") as file:
             torch.save(dict(state), file)
             file.flush()
             os.fsync(file.fileno())
-        partial.replace(path)
+        partial.replace(self.folder / f"{name}-{_sha256(partial)}.pt")
         for old in self._paths()[KEPT:]:
             old.unlink()
 
@@ -96,11 +96,9 @@ class Checkpoints:
             self.say(f"{left.name} was being written when training ended; it is left out")
             left.unlink(missing_ok=True)
         for path in self._paths():
-            try:
+            if path.stem.endswith(_sha256(path)):
                 return dict(torch.load(path, map_location="cpu", weights_only=True))
-            except (RuntimeError, OSError, EOFError, ValueError, pickle.UnpicklingError) as error:
-                first = (str(error).splitlines() or [type(error).__name__])[0]
-                self.say(f"{path.name} cannot be read and is left out ({first[:120]})")
+            self.say(f"{path.name} is spoilt and is left out")
         return None
 
     def clear(self) -> None:
@@ -109,8 +107,12 @@ class Checkpoints:
 
     def _paths(self) -> list[Path]:
         """The newest first."""
-        found = [p for p in self.folder.glob("step-*.pt") if re.fullmatch(r"step-\d+\.pt", p.name)]
-        return sorted(found, reverse=True)
+        return sorted(self.folder.glob("step-*.pt"), reverse=True)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def refuse_another(folder: Path, wanted: Mapping[str, Any], found: Mapping[str, Any]) -> None:

@@ -141,7 +141,8 @@ def _is_tied(name: str, revision: str | None) -> bool:
     from transformers import AutoConfig
 
     config = AutoConfig.from_pretrained(name, revision=revision)
-    return bool(config.get_text_config(decoder=True).tie_word_embeddings)
+    inner = getattr(config, "thinker_config", config)
+    return bool(getattr(inner, "tie_word_embeddings", False))
 
 
 def check_states(features: Features, name: str, revision: str | None) -> Mapping[str, Any]:

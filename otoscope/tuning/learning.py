@@ -1,7 +1,7 @@
 """What is asked of whatever holds the weights that learn, and how an answer is judged."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import peft
 import torch
@@ -21,6 +21,7 @@ class Judged(NamedTuple):
     preferred: bool
 
 
+@runtime_checkable
 class Learner(Protocol):
     """Something that learns from clips, named by their places in the examples.
 

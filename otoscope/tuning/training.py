@@ -8,12 +8,13 @@ of two of the clips and computes a clip alike (same device, same number of threa
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
+from accelerate.utils import set_seed
 
-from otoscope.progress import Progress, Step
+from otoscope.progress import Progress
 from otoscope.statistics.intervals import Interval, clustered_interval
 from otoscope.tuning.adapting import trained
 from otoscope.tuning.checkpoints import Checkpoints, random_states, restore_random_states
@@ -25,6 +26,7 @@ NAMED = 3
 """So many clips are named in a message."""
 
 
+@runtime_checkable
 class Team(Protocol):
     """What is asked of `accelerate.Accelerator`."""
 
@@ -170,8 +172,9 @@ class _Loop:
         self.optimizer = torch.optim.AdamW(
             self.weights.values(), lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
+        self.home = next(iter(self.weights.values())).device
         self.step, self.history = 0, History()
-        torch.manual_seed(settings.seed)
+        set_seed(settings.seed)
 
     def resume(self) -> None:
         """Goes where the latest checkpoint stands, in all processes alike."""
@@ -238,17 +241,22 @@ class _Loop:
             for weight in self.weights.values():
                 weight.grad = None
             losses.extend(self.learner.learn(part, epoch))
-            return torch.cat([_gradient(weight) for weight in self.weights.values()])
+            return torch.cat([self._gradient(weight) for weight in self.weights.values()])
 
         total = _added(-(-self.share // at_once), leaf)
         if total is None:
-            total = torch.cat([torch.zeros_like(w).flatten() for w in self.weights.values()])
+            total = torch.zeros(sum(w.numel() for w in self.weights.values()), device=self.home)
         return total, np.array(losses)
 
     def _put(self, taught: torch.Tensor) -> None:
         parts = taught.split([weight.numel() for weight in self.weights.values()])
         for weight, part in zip(self.weights.values(), parts, strict=True):
-            weight.grad = part.reshape(weight.shape).clone()
+            weight.grad = part.reshape(weight.shape).to(weight.device, copy=True)
+
+    def _gradient(self, weight: torch.nn.Parameter) -> torch.Tensor:
+        """As a row, where all rows are put together; zeros where nothing came through."""
+        made = torch.zeros_like(weight) if weight.grad is None else weight.grad
+        return made.flatten().to(self.home)
 
     def _check(self, losses: Sequence[float], clips: Sequence[int]) -> None:
         bad = [clip for clip, loss in zip(clips, losses, strict=True) if not np.isfinite(loss)]
@@ -283,7 +291,7 @@ class _Loop:
         )
         self.save()
 
-    def _judge(self, places: Sequence[int], step: Step) -> list[Judged]:
+    def _judge(self, places: Sequence[int], step: Callable[..., None]) -> list[Judged]:
         made = self.learner.judge(places)
         step(len(places))
         return made
@@ -291,8 +299,7 @@ class _Loop:
     def _gathered(self, own: Sequence[Judged], n: int) -> np.ndarray:
         """What all processes judged, `(n, 3)`, in the order of the clips."""
         world = self.team.num_processes
-        device = next(iter(self.weights.values())).device
-        sent = torch.zeros(-(-n // world), 3, device=device)
+        sent = torch.zeros(-(-n // world), 3, device=self.home)
         for place, one in enumerate(own):
             sent[place] = sent.new_tensor([one.loss, one.said, one.preferred])
         got = self.team.gather(sent[None]).reshape(world, -1, 3)
@@ -300,8 +307,8 @@ class _Loop:
 
 
 WAYS_OUT = (
-    "the last checkpoint is kept, and the same command goes on from it; try a lower "
-    "--learning-rate, or --dtype bfloat16 or float32 where it is float16"
+    "the last checkpoint is kept, but the same command would come to the same end: start anew in "
+    "another --out with a lower --learning-rate, or with --dtype float32 or bfloat16"
 )
 
 
@@ -318,10 +325,6 @@ def _added(n: int, leaf: Callable[[int], torch.Tensor | None]) -> Any:
     if first is None or second is None:
         return second if first is None else first
     return first + second
-
-
-def _gradient(weight: torch.nn.Parameter) -> torch.Tensor:
-    return (torch.zeros_like(weight) if weight.grad is None else weight.grad).flatten()
 
 
 def _portions(places: Sequence[int], size: int = 16) -> list[Sequence[int]]:

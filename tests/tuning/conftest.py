@@ -1,0 +1,6 @@
+"""Tiny models are those of `tests/models`."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "models"))

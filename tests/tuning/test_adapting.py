@@ -1,0 +1,135 @@
+"""Additions do nothing at first, sit on the layers listed and no other, and are read back."""
+
+import peft
+import pytest
+import tiny
+import tiny_others
+from safetensors.torch import load_file
+from tiny import torch, transformers
+
+from otoscope.tuning.adapting import adapt, lora_layers, merged, quiet, save_adapter, trained
+from otoscope.tuning.masks import Passing
+from otoscope.tuning.scopes import plan_scope
+from otoscope.tuning.settings import Settings, TuningError
+
+WORDS = torch.arange(2, 40)[None]
+
+
+def adapted(made, family="qwen2_audio", **settings):
+    model, _ = made
+    chosen = Settings(**settings)
+    scope = plan_scope(model, family, chosen.scope)
+    return adapt(model, scope, chosen, Passing(chosen.seed)), scope
+
+
+def said(model):
+    with torch.no_grad():
+        return model(input_ids=WORDS).logits
+
+
+def moved(tuned):
+    """The same, with an addition that does something."""
+    with torch.no_grad():
+        for name, weight in trained(tuned).items():
+            if "lora_B" in name:
+                weight.normal_(std=0.5, generator=torch.Generator().manual_seed(len(name)))
+    return tuned
+
+
+@pytest.mark.parametrize("scope", ["lm_head", "decoder", "all_linear"])
+def test_it_does_nothing_at_first_and_trains_nothing_else(scope):
+    model, processor = tiny.qwen2_audio()
+    before = said(model)
+    tuned, planned = adapted((model, processor), scope=scope)
+    assert torch.equal(said(tuned), before)
+    assert lora_layers(tuned).keys() == planned.modules.keys()
+    assert sum(w.numel() for w in trained(tuned).values()) == planned.n_parameters(8)
+    assert all("lora_" in name for name in trained(tuned))
+
+
+def test_first_weights_belong_to_the_layer_and_the_seed():
+    firsts = [
+        dict(adapted(tiny.qwen2_audio(seed), **settings)[0].named_parameters())
+        for seed, settings in ((0, {}), (1, {"scope": "all_linear"}), (0, {"seed": 5}))
+    ]
+    name = "base_model.model.lm_head.lora_A.default.weight"
+    alone, among_others, other_seed = (weights[name] for weights in firsts)
+    assert torch.equal(alone, among_others)
+    assert not torch.equal(alone, other_seed)
+    # uniform within 1 / sqrt(32): PEFT's own rule
+    assert 0.9 / 32**0.5 < alone.abs().max() <= 1 / 32**0.5
+
+
+def test_a_model_that_wears_an_adapter_is_refused():
+    tuned, scope = adapted(tiny.qwen2_audio())
+    with pytest.raises(TuningError, match="wears an adapter already"):
+        adapt(tuned, scope, Settings(), Passing(1))
+
+
+@pytest.mark.parametrize("scope", ["lm_head", "all_linear"])
+def test_it_is_read_back_by_peft_and_holds_nothing_of_the_base(scope, tmp_path):
+    tuned, planned = adapted(tiny.qwen2_audio(), scope=scope)
+    save_adapter(moved(tuned), tmp_path, base="org/base", revision="abc")
+    stored = load_file(tmp_path / "adapter_model.safetensors")
+    assert len(stored) == 2 * len(planned.modules)
+    assert all("lora_" in name for name in stored)
+    with quiet():
+        again = peft.PeftModel.from_pretrained(tiny.qwen2_audio()[0], tmp_path).eval()
+    assert torch.equal(said(again), said(tuned))
+    config = peft.PeftConfig.from_pretrained(tmp_path)
+    assert (config.base_model_name_or_path, config.revision) == ("org/base", "abc")
+    assert (config.r, config.lora_alpha, config.lora_dropout, config.bias) == (8, 16, 0.05, "none")
+    assert config.task_type == "CAUSAL_LM"
+
+
+@pytest.mark.parametrize("scope", ["lm_head", "all_linear"])
+def test_merged_says_what_it_said_before(scope):
+    tuned = moved(adapted(tiny.qwen2_audio(), scope=scope)[0])
+    before = said(tuned)
+    torch.testing.assert_close(said(merged(tuned)), before, rtol=1e-4, atol=1e-5)
+
+
+class TestTied:
+    """The output layer shares its weights with the embeddings."""
+
+    @pytest.fixture
+    def made(self, monkeypatch):
+        model, processor = tiny_others.granite_speech(monkeypatch)
+        assert model.lm_head.weight is model.get_input_embeddings().weight
+        return model, processor
+
+    def tuned(self, made, scope="lm_head"):
+        return adapted(made, "granite_speech", scope=scope)
+
+    @pytest.mark.parametrize("scope", ["lm_head", "all_linear"])
+    def test_only_the_output_layer_is_adapted(self, made, scope):
+        embeddings = made[0].get_input_embeddings()
+        before = embeddings.weight.clone()
+        tuned, planned = self.tuned(made, scope)
+        assert planned.tied
+        moved(tuned)
+        assert torch.equal(embeddings.weight, before)
+        assert not any("embed_tokens" in name for name in trained(tuned))
+
+    def test_merged_says_what_it_said_before_and_is_tied_no_more(self, made, tmp_path):
+        tuned = moved(self.tuned(made)[0])
+        before = said(tuned)
+        whole = merged(tuned)
+        torch.testing.assert_close(said(whole), before, rtol=1e-4, atol=1e-5)
+        whole.save_pretrained(tmp_path)
+        kind = transformers.GraniteSpeechForConditionalGeneration
+        torch.testing.assert_close(said(kind.from_pretrained(tmp_path).eval()), said(whole))
+
+    def test_peft_alone_would_change_what_is_heard(self, made):
+        tuned = moved(self.tuned(made)[0])
+        before = said(tuned)
+        with quiet():
+            assert not torch.allclose(said(tuned.merge_and_unload()), before, atol=1e-2)
+
+    def test_it_is_read_back(self, made, tmp_path, monkeypatch):
+        tuned = moved(self.tuned(made)[0])
+        save_adapter(tuned, tmp_path, base="base")
+        fresh, _ = tiny_others.granite_speech(monkeypatch)
+        with quiet():
+            again = peft.PeftModel.from_pretrained(fresh, tmp_path).eval()
+        assert torch.equal(said(again), said(tuned))

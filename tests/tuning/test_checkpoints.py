@@ -1,0 +1,102 @@
+"""Checkpoints are whole or left out, and never go on with something else."""
+
+import random
+
+import numpy as np
+import pytest
+from tiny import torch
+
+from otoscope.tuning.checkpoints import Checkpoints, random_states, restore_random_states
+from otoscope.tuning.settings import TuningError
+
+
+@pytest.fixture
+def notes():
+    return []
+
+
+@pytest.fixture
+def kept(tmp_path, notes):
+    made = Checkpoints(tmp_path / "adapter", notes.append)
+    with made.alone():
+        made.begin({"settings": {"rank": 8}})
+    return made
+
+
+def files(kept):
+    return sorted(kept.folder.glob("*.pt"))
+
+
+def state(step):
+    return {"step": step, "weights": {"a": torch.full((1000,), float(step))}}
+
+
+def test_the_latest_is_found_and_two_are_kept(kept, notes):
+    assert kept.latest() is None
+    for step in (5, 10, 200):
+        kept.save(state(step))
+    assert [path.name[:13] for path in files(kept)] == ["step-00000010", "step-00000200"]
+    latest = kept.latest()
+    assert latest["step"] == 200
+    assert torch.equal(latest["weights"]["a"], torch.full((1000,), 200.0))
+    assert notes == []
+
+
+def test_one_half_written_is_left_out_with_a_note(kept, notes):
+    kept.save(state(5))
+    half = kept.folder / "step-00000010.partial"
+    half.write_bytes(files(kept)[0].read_bytes()[:500])
+    assert kept.latest()["step"] == 5
+    assert notes == ["step-00000010.partial was being written when training ended; it is left out"]
+    assert not half.exists()
+
+
+@pytest.mark.parametrize("left", [0, 100, 3000])
+def test_one_cut_short_falls_back_to_the_one_before(kept, notes, left):
+    for step in (5, 10):
+        kept.save(state(step))
+    spoilt = files(kept)[1]
+    spoilt.write_bytes(spoilt.read_bytes()[:left])
+    assert kept.latest()["step"] == 5
+    assert notes == [f"{spoilt.name} is spoilt and is left out"]
+
+
+def test_one_with_a_bit_turned_falls_back_too(kept, notes):
+    for step in (5, 10):
+        kept.save(state(step))
+    spoilt = files(kept)[1]
+    data = bytearray(spoilt.read_bytes())
+    data[data.index(np.full(4, 10, np.float32).tobytes())] ^= 1
+    spoilt.write_bytes(bytes(data))
+    assert kept.latest()["step"] == 5
+    assert "is spoilt" in notes[0]
+
+
+def test_what_was_begun_otherwise_is_refused_and_named(kept):
+    kept.begin({"settings": {"rank": 8}, "dataset": "elsewhere"})
+    with pytest.raises(TuningError, match=r"begun otherwise: settings\.rank 8, now 4; choose"):
+        kept.begin({"settings": {"rank": 4}})
+
+
+def test_a_folder_with_something_else_is_refused(tmp_path, notes):
+    (tmp_path / "notes.txt").touch()
+    made = Checkpoints(tmp_path, notes.append)
+    with made.alone(), pytest.raises(TuningError, match="holds something that is not an adapter"):
+        made.begin({})
+
+
+def test_two_runs_of_one_adapter_are_refused(kept):
+    again = Checkpoints(kept.folder.parent, print)
+    being = pytest.raises(TuningError, match="is being trained by another run")
+    with kept.alone(), being, again.alone():
+        pass
+    with again.alone():
+        pass
+
+
+def test_random_states_come_back(tmp_path):
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    torch.save(random_states(), tmp_path / "s")
+    drawn = random.random(), np.random.rand(), torch.rand(1)
+    restore_random_states(torch.load(tmp_path / "s", weights_only=True))
+    assert (random.random(), np.random.rand(), torch.rand(1)) == drawn

@@ -1,0 +1,125 @@
+"""Rows that may teach, the tokens of their answers, and what is wrong with others."""
+
+import pytest
+import tiny
+
+from otoscope.tuning.examples import check_tokens, choose, examples_of, told
+from otoscope.tuning.settings import TuningError
+from tests.tuning.lessons import LABELS, rows
+
+TOKENS = {"decrease": (1, 5, 9), "increase": (2, 6, 9)}
+
+
+def examples(columns, tokens=TOKENS, **more):
+    answers = [(word, tokens[word]) for word in columns["label_name"]]
+    return examples_of(columns, answers, more.get("split", "source"), 1234)
+
+
+class TestChoosing:
+    def test_only_the_category_and_the_splits_that_teach(self):
+        columns = rows(12)
+        columns["category"] = ["volume"] * 8 + ["echo"] * 4
+        columns["split"] = ["train"] * 4 + ["test"] * 4 + ["train"] * 4
+        chosen, n_silent = choose(columns, ["volume"])
+        assert chosen["id"] == ["q00", "q01", "q02", "q03"]
+        assert n_silent == 0
+        assert choose(columns, ["echo", "volume"])[0]["id"][-1] == "q11"
+
+    def test_clips_to_which_nothing_was_done_are_left_out_and_counted(self):
+        columns = rows(6) | {"no_effect": [True, None, False, True, False, False]}
+        chosen, n_silent = choose(columns, ["volume"])
+        assert (chosen["id"], n_silent) == (["q01", "q02", "q04", "q05"], 2)
+
+    def test_clips_without_a_direction_are_no_lesson(self):
+        columns = rows(6) | {"label": [0, 1, -1, -1, 0, 1]}
+        assert choose(columns, ["volume"])[0]["id"] == ["q00", "q01", "q04", "q05"]
+
+    @pytest.mark.parametrize(
+        ("change", "named"),
+        [
+            ({"category": ["echo"] * 6}, "no clips of category 'volume', only of echo"),
+            ({"split": ["test"] * 6}, "no split train, only test, and what a model is asked"),
+            ({"label": [1] * 6}, "has only clips labelled 'increase' to learn from"),
+            ({"label": [-1] * 6}, "has no labelled clips to learn from"),
+        ],
+    )
+    def test_what_teaches_nothing_is_refused(self, change, named):
+        with pytest.raises(TuningError, match=named):
+            choose(rows(6) | change, ["volume"])
+
+
+class TestExamples:
+    def test_answers_are_weighed_against_one_another_where_they_first_differ(self):
+        assert examples(rows(8)).others[:2] == [((0, 2),), ((0, 1),)]
+        late = {"decrease": (7, 1, 9), "increase": (7, 2, 9)}
+        assert examples(rows(8), late).others[:2] == [((1, 2),), ((1, 1),)]
+
+    def test_answers_with_the_same_tokens_are_refused(self):
+        with pytest.raises(TuningError, match=r"'decrease' .* 'increase' .* told apart by none"):
+            examples(rows(8), dict.fromkeys(LABELS, (3, 9)))
+
+    def test_a_word_with_two_spellings_is_refused(self):
+        answers = [("decrease", (1,)), ("increase", (2,)), ("decrease", (3,)), ("increase", (2,))]
+        with pytest.raises(TuningError, match=r"'decrease' is \[1\] .* \[3\] in another's"):
+            examples_of(rows(4), answers, "source", 1)
+
+    def test_a_split_that_is_not_there(self):
+        with pytest.raises(LookupError, match="no split named 'clip'; there are"):
+            examples(rows(8), split="clip")
+
+    def test_the_hash_tells_data_apart(self):
+        hashes = {
+            examples(rows(40), **change).sha256()
+            for change in ({}, {"split": "paper"}, {"tokens": TOKENS | {"increase": (2, 9)}})
+        }
+        for name in ("id", "prompt", "audio_sha256"):
+            columns = rows(40)
+            columns[name] = ["other", *columns[name][1:]]
+            hashes.add(examples(columns).sha256())
+        assert len(hashes) == 6
+        assert examples(rows(40)).sha256() in hashes
+
+
+class TestTokens:
+    """A byte-level tokenizer: a token a letter."""
+
+    @pytest.fixture
+    def tokenizer(self):
+        return tiny.tokenizer("<|AUDIO|>")
+
+    def ids(self, tokenizer, text):
+        return tuple(tokenizer.encode(text, add_special_tokens=False))
+
+    def test_the_word_and_its_end_are_taken(self, tokenizer):
+        answer = "increase<|im_end|>\n"
+        check_tokens("increase", self.ids(tokenizer, answer), tokenizer, ("Why?\n", answer))
+        lines = told({"increase": self.ids(tokenizer, "in<|im_end|>")}, tokenizer.decode)
+        assert lines == ["increase  'i' 'n' '<|im_end|>'"]
+
+    @pytest.mark.parametrize("text", ["", "decrease<|im_end|>"])
+    def test_tokens_that_spell_something_else_are_refused(self, tokenizer, text):
+        with pytest.raises(TuningError, match=r"'increase' becomes the tokens .* which spell"):
+            check_tokens("increase", self.ids(tokenizer, text), tokenizer)
+
+    def test_a_token_that_stands_for_the_unknown_is_refused(self):
+        class Poor:
+            unk_token_id = 0
+
+            def decode(self, ids):
+                return "increase<unk>"
+
+        with pytest.raises(TuningError, match="stands for what the tokenizer does not know"):
+            check_tokens("increase", (5, 0), Poor())
+
+    def test_a_word_that_grows_together_with_the_question_is_refused(self):
+        class Greedy:
+            unk_token_id = None
+
+            def decode(self, ids):
+                return "increase"
+
+            def encode(self, text, add_special_tokens):
+                return [9] if text.endswith(": increase") else [3, 4]
+
+        with pytest.raises(TuningError, match=r"becomes the tokens \[9\], not \[7\]: the end of"):
+            check_tokens("increase", (7,), Greedy(), ("Answer: ", "increase"))

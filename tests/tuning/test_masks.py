@@ -1,0 +1,56 @@
+"""Masks belong to an item, an epoch and a layer, and to nothing else."""
+
+import pytest
+from tiny import torch
+
+from otoscope.tuning.masks import ItemDropout, Passing, generator_for
+
+ONES = torch.ones(2, 1000)
+
+
+def passed(items, states=ONES, epoch=0, *, share=0.25, seed=1, module="lm_head"):
+    passing = Passing(seed)
+    dropout = ItemDropout(share, module, passing, on_cpu=True)
+    with passing.of(epoch, items):
+        return dropout(states)
+
+
+def test_a_share_is_taken_away_and_the_rest_scaled_up():
+    made = passed([("a", 2)])
+    assert made.unique().tolist() == pytest.approx([0.0, 1 / 0.75])
+    # 2,000 draws at 0.25: standard deviation 0.0097
+    assert (made == 0).float().mean() == pytest.approx(0.25, abs=0.04)
+
+
+def test_nothing_is_taken_away_while_nothing_is_taught():
+    assert ItemDropout(0.5, "x", Passing(1), on_cpu=True)(ONES) is ONES
+    passing = Passing(1)
+    with pytest.raises(RuntimeError), passing.of(0, [("a", 1)]):
+        raise RuntimeError
+    assert passing.items == ()
+
+
+@pytest.mark.parametrize(
+    "other", [{"epoch": 1}, {"seed": 2}, {"module": "other"}, {"items": [("b", 2)]}]
+)
+def test_anything_else_has_another_mask(other):
+    first = passed([("a", 2)])
+    assert torch.equal(first, passed([("a", 2)]))
+    assert not torch.equal(first, passed(**{"items": [("a", 2)]} | other))
+
+
+def test_what_passes_beside_an_item_does_not_move_its_mask():
+    states = torch.randn(5, 1000)
+    together = passed([("a", 2), ("b", 3)], states)
+    assert torch.equal(together[:2], passed([("a", 2)], states[:2]))
+    assert torch.equal(together[2:], passed([("b", 3)], states[2:]))
+
+
+def test_one_item_in_a_batch_of_its_own_has_the_mask_of_its_states():
+    states = torch.randn(3, 1000)
+    assert torch.equal(passed([("a", 3)], states[None])[0], passed([("a", 3)], states))
+
+
+def test_keys_that_join_alike_are_not_alike():
+    draws = {float(torch.rand(1, generator=generator_for(*k))) for k in (("ab", "c"), ("a", "bc"))}
+    assert len(draws) == 2

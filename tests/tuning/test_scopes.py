@@ -1,0 +1,117 @@
+"""Which layers a scope means, by name, in every family that can be built."""
+
+import pytest
+import tiny
+from tiny import torch
+from tiny_others import OTHERS
+
+from otoscope.models.families import FAMILIES
+from otoscope.representations.layout import LAYOUTS
+from otoscope.tuning.scopes import TOWERS, plan_scope
+from otoscope.tuning.settings import SCOPES, TuningError
+
+ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
+MLP = ("gate_proj", "up_proj", "down_proj")
+DECODER = {
+    f"model.language_model.layers.{k}.{name}"
+    for k in (0, 1)
+    for name in (*(f"self_attn.{n}" for n in ATTENTION), *(f"mlp.{n}" for n in MLP))
+}
+TOWER = {
+    f"model.audio_tower.layers.{k}.{name}"
+    for k in (0, 1)
+    for name in (*(f"self_attn.{n}" for n in ("q_proj", "k_proj", "v_proj", "out_proj")), "fc1",
+                 "fc2")
+}  # fmt: skip
+PROJECTORS = {
+    "qwen2_audio": {"model.multi_modal_projector.linear"},
+    "audioflamingo3": {f"model.multi_modal_projector.linear_{n}" for n in (1, 2)},
+}
+MAKERS = {"qwen2_audio": lambda _: tiny.qwen2_audio(),
+          "audioflamingo3": lambda _: tiny.audioflamingo3(), **OTHERS}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", sorted(PROJECTORS))
+class TestLists:
+    def test_all_linear_is_every_linear_layer(self, family):
+        model, _ = MAKERS[family](None)
+        scope = plan_scope(model, family, "all_linear")
+        assert set(scope.modules) == {"lm_head"} | DECODER | TOWER | PROJECTORS[family]
+        assert scope.modules["lm_head"] == "head"
+        assert {scope.modules[name] for name in TOWER} == {"tower"}
+        assert {scope.modules[name] for name in PROJECTORS[family]} == {"projector"}
+        assert scope.left_out == ()
+        every = {name for name, m in model.named_modules() if isinstance(m, torch.nn.Linear)}
+        assert set(scope.modules) == every
+
+    def test_the_others(self, family):
+        model, _ = MAKERS[family](None)
+        assert set(plan_scope(model, family, "decoder").modules) == DECODER
+        assert set(plan_scope(model, family, "lm_head").modules) == {"lm_head"}
+
+
+def test_numbers_are_counted():
+    model, _ = tiny.qwen2_audio()
+    # 32 numbers enter, one leaves for each of 262 tokens
+    assert plan_scope(model, "qwen2_audio", "lm_head").n_parameters(8) == 8 * (32 + 262)
+
+
+def test_layers_of_a_kind_share_a_line():
+    model, _ = tiny.qwen2_audio()
+    lines = plan_scope(model, "qwen2_audio", "all_linear").listed()
+    assert "decoder      2 x model.language_model.layers.*.mlp.up_proj" in lines
+    assert lines[-1] == "head         1 x lm_head"
+    assert len(lines) == 6 + 1 + 7 + 1
+
+
+def test_towers_are_those_of_every_family():
+    assert set(TOWERS) == set(LAYOUTS) == set(FAMILIES)
+
+
+@pytest.mark.parametrize("family", sorted(MAKERS))
+@pytest.mark.parametrize("name", SCOPES)
+def test_every_family_has_every_part(family, name, monkeypatch):
+    model, _ = MAKERS[family](monkeypatch)
+    scope = plan_scope(model, family, name)
+    parts = {"lm_head": {"head"}, "decoder": {"decoder"},
+             "all_linear": {"head", "decoder", "projector", "tower"}}  # fmt: skip
+    assert set(scope.modules.values()) == parts[name]
+    assert all("visual" in n or "image_embed" in n for n in scope.left_out)
+
+
+class TestRefusals:
+    def test_a_scope_that_is_not_there(self):
+        with pytest.raises(TuningError, match="no scope named 'head'"):
+            plan_scope(tiny.qwen2_audio()[0], "qwen2_audio", "head")
+
+    @pytest.mark.parametrize(("scope", "part"), [("decoder", "decoder"), ("all_linear", "tower")])
+    def test_no_layer_where_there_should_be_some(self, scope, part):
+        model, _ = tiny.qwen2_audio()
+        inner = model.model.language_model if part == "decoder" else model.model.audio_tower
+        inner.layers = torch.nn.ModuleList()
+        with pytest.raises(TuningError, match=f"has no linear layer in {part} \\(model"):
+            plan_scope(model, "qwen2_audio", scope)
+
+    def test_a_head_that_is_missing(self):
+        model, _ = tiny.qwen2_audio()
+        model.get_output_embeddings = lambda: None
+        with pytest.raises(TuningError, match="has no output layer"):
+            plan_scope(model, "qwen2_audio", "lm_head")
+
+    @pytest.mark.parametrize("scope", ["lm_head", "all_linear"])
+    def test_a_head_that_is_quantised(self, scope):
+        model, _ = tiny.qwen2_audio()
+        rounded = model.lm_head.weight.mul(100).to(torch.int8)
+        model.lm_head.weight = torch.nn.Parameter(rounded, requires_grad=False)
+        with pytest.raises(TuningError, match=r"'lm_head' is a Linear \(int8\): it is quantised"):
+            plan_scope(model, "qwen2_audio", scope)
+        assert plan_scope(model, "qwen2_audio", "decoder").modules, "the way out"
+
+    def test_a_head_of_another_class(self):
+        class Linear4bit(torch.nn.Linear):
+            """In the place of bitsandbytes's."""
+
+        model, _ = tiny.qwen2_audio()
+        model.lm_head = Linear4bit(32, 262, bias=False)
+        with pytest.raises(TuningError, match="is a Linear4bit"):
+            plan_scope(model, "qwen2_audio", "lm_head")

@@ -1,0 +1,279 @@
+"""The loop takes the steps that a plain one takes, and the same ones whatever happens to it."""
+
+import threading
+from random import Random
+
+import peft
+import pytest
+import tiny
+from tiny import torch
+
+from otoscope.tuning.adapting import lora_layers, quiet, trained
+from otoscope.tuning.checkpoints import Checkpoints
+from otoscope.tuning.settings import Settings, TuningError
+from otoscope.tuning.training import History, _added, n_steps, order, train
+from tests.tuning.lessons import LABELS, asked, taught
+
+N, BATCH = 12, 4
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    return tiny.save(tiny.qwen2_audio(), tmp_path_factory.mktemp("tuning") / "tiny", scale=1.0)
+
+
+def lesson(checkpoint, n=N, **settings):
+    return taught(checkpoint, n=n, **{"batch_size": BATCH, "learning_rate": 1e-2} | settings)
+
+
+def tuned(folder, lesson, *, notes=None, **options):
+    """`(weights, history)` after training to the end."""
+    learner, examples, settings, _ = lesson
+    kept = Checkpoints(folder, (notes if notes is not None else []).append)
+    kept.folder.mkdir(parents=True, exist_ok=True)
+    history = train(learner, examples, settings, kept, **options)
+    return weights(learner), history
+
+
+def weights(learner):
+    return {name: w.detach().clone() for name, w in trained(learner.tuned).items()}
+
+
+def same(first, other):
+    return first.keys() == other.keys() and all(torch.equal(first[k], other[k]) for k in first)
+
+
+class TestSteps:
+    def test_order_is_the_published_one(self):
+        places = [3, 1, 4, 15, 9]
+        for epoch in (0, 1):
+            expected = list(places)
+            Random(1234 + epoch).shuffle(expected)
+            assert order(places, epoch, 1234) == expected
+        assert places == [3, 1, 4, 15, 9]
+
+    def test_the_published_epoch_has_675_steps(self):
+        assert n_steps(10_800, Settings()) == 675
+
+    @pytest.mark.parametrize(("scope", "max_norm"), [("lm_head", 0.05), ("decoder", 100.0)])
+    def test_they_are_those_of_a_plain_loop_with_peft_and_labels(
+        self, checkpoint, tmp_path, scope, max_norm
+    ):
+        learner, examples, settings, planned = lesson(
+            checkpoint, 11, dropout=0.0, scope=scope, epochs=2, max_norm=max_norm
+        )
+        first = weights(learner)
+        # An independent version: PEFT's own layers, labels -100 for the question, a mean over the
+        # target tokens by transformers itself, sixteenths added up, the published optimizer.
+        from otoscope.models.transformers_models import open_transformers
+
+        plain = open_transformers(checkpoint)
+        config = peft.LoraConfig(
+            r=8, lora_alpha=16, lora_dropout=0.0, target_modules=list(planned.modules)
+        )
+        with quiet():
+            model = peft.get_peft_model(plain.loaded.model, config)
+        model.load_state_dict(first, strict=False)
+        optimizer = torch.optim.AdamW(trained(model).values(), lr=1e-2, weight_decay=0.0)
+        losses, norms = [], []
+        for epoch in range(2):
+            clips = list(examples.parts.train)
+            Random(1234 + epoch).shuffle(clips)
+            for start in range(0, len(clips), BATCH):
+                batch = clips[start : start + BATCH]
+                total = 0.0
+                for clip in batch:
+                    inputs = plain.given([asked(clip)]).inputs
+                    answer = plain.encoder.ending(asked(clip), LABELS[clip % 2])
+                    ids = torch.cat([inputs["input_ids"], torch.tensor([answer])], dim=1)
+                    labels = ids.clone()
+                    labels[:, : -len(answer)] = -100
+                    given = dict(inputs) | {
+                        "input_ids": ids, "labels": labels, "attention_mask": torch.ones_like(ids)
+                    }  # fmt: skip
+                    loss = model(**given).loss / len(batch)
+                    loss.backward()
+                    total += float(loss.detach())
+                norms.append(
+                    float(torch.nn.utils.clip_grad_norm_(trained(model).values(), max_norm))
+                )
+                optimizer.step()
+                optimizer.zero_grad()
+                losses.append(total)
+        made, history = tuned(tmp_path, (learner, examples, settings, planned))
+        assert len(losses) == 2 * n_steps(len(examples.parts.train), settings) > 2
+        assert len(examples.parts.train) % BATCH, "the last step of an epoch has fewer clips"
+        assert history.losses == pytest.approx(losses, rel=1e-4)
+        assert history.norms == pytest.approx(norms, rel=1e-3)
+        assert (max(norms) > max_norm) == (scope == "lm_head"), "one is shortened, one is not"
+        assert losses[-1] < 0.98 * losses[0]
+        expected = {name: weight.detach() for name, weight in trained(model).items()}
+        assert made.keys() == expected.keys()
+        for name, weight in made.items():
+            assert (weight - expected[name]).norm() <= 1e-3 * expected[name].norm(), name
+            assert not torch.equal(weight, first[name])
+
+    def test_dropout_is_there_and_belongs_to_the_epoch(self, checkpoint):
+        learner, *_ = lesson(checkpoint, dropout=0.3)
+        layer = lora_layers(learner.tuned)["lm_head"]
+        with torch.no_grad():
+            layer.lora_B["default"].weight.normal_()
+        losses = [learner.learn([3], epoch)[0] for epoch in (0, 1, 0)]
+        assert losses[0] == losses[2] != losses[1]
+        assert learner.judge([3]) == learner.judge([3])
+
+    def test_computing_layers_again_changes_nothing(self, checkpoint, tmp_path):
+        first, _ = tuned(tmp_path / "a", lesson(checkpoint, scope="all_linear"))
+        again = lesson(checkpoint, scope="all_linear", checkpointing=True)
+        assert same(first, tuned(tmp_path / "b", again)[0])
+
+
+class TestSums:
+    """Sums of clips do not depend on who computed them."""
+
+    @pytest.mark.parametrize("n_processes", [1, 2, 4, 8, 16])
+    @pytest.mark.parametrize("n_clips", [16, 11, 1])
+    def test_of_several_processes_to_the_last_bit(self, n_processes, n_clips):
+        clips = torch.randn(n_clips, 50, generator=torch.Generator().manual_seed(0))
+        leaves = [*clips, *[None] * (16 - n_clips)]
+        whole = _added(16, lambda n: leaves[n])
+        share = 16 // n_processes
+
+        def of_one(process):
+            own = _added(share, lambda n: leaves[process * share + n])
+            return torch.zeros(50) if own is None else own
+
+        assert torch.equal(_added(n_processes, of_one), whole)
+        torch.testing.assert_close(whole, clips.sum(0), rtol=1e-5, atol=1e-5)
+
+    def test_of_no_clips(self):
+        assert _added(4, lambda n: None) is None
+
+
+class Two:
+    """Two processes as two threads that wait for one another."""
+
+    num_processes = 2
+
+    def __init__(self, rank, meeting, sent):
+        self.process_index, self.meeting, self.sent = rank, meeting, sent
+
+    def gather(self, tensor):
+        self.sent[self.process_index] = tensor
+        self.meeting.wait(timeout=60)
+        made = torch.cat([self.sent[0], self.sent[1]])
+        self.meeting.wait(timeout=60)
+        return made
+
+
+@pytest.mark.parametrize("n", [12, 11])
+def test_two_processes_make_the_weights_of_one(checkpoint, tmp_path, n):
+    alone, history = tuned(tmp_path / "one", lesson(checkpoint, n, scope="decoder"))
+    assert len(history.losses) == 2, "of 8 clips, or of 7: the last step has 3"
+    meeting, sent, made = threading.Barrier(2), {}, {}
+    lessons = [lesson(checkpoint, n, scope="decoder") for _ in (0, 1)]
+
+    def run(rank):
+        team = Two(rank, meeting, sent)
+        made[rank] = tuned(tmp_path / "two", lessons[rank], team=team)
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in (0, 1)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    for rank in (0, 1):
+        assert same(made[rank][0], alone)
+        assert made[rank][1] == history
+    assert len(list((tmp_path / "two" / ".training").glob("*.pt"))) == 2, "written by the first"
+
+
+class Killed(Exception):
+    """In the place of a kill."""
+
+
+def killed(folder, given, *, after, every):
+    """Trains, and ends without a word after so many lessons."""
+    learner, n = given[0], 0
+    learn = learner.learn
+
+    def until(places, epoch):
+        nonlocal n
+        n += len(places)
+        if n > after:
+            raise Killed
+        return learn(places, epoch)
+
+    learner.learn = until
+    with pytest.raises(Killed):
+        tuned(folder, given, every=every)
+
+
+class TestGoingOn:
+    def test_killed_at_any_step_it_ends_the_same(self, checkpoint, tmp_path):
+        whole, history = tuned(tmp_path / "whole", lesson(checkpoint, epochs=3))
+        for after in (0, 5, 13, 21):
+            folder = tmp_path / f"killed-{after}"
+            killed(folder, lesson(checkpoint, epochs=3), after=after, every=2)
+            made, again = tuned(folder, lesson(checkpoint, epochs=3), every=2)
+            assert same(made, whole)
+            assert again == history
+
+    def test_a_spoilt_checkpoint_costs_the_steps_since_the_one_before(self, checkpoint, tmp_path):
+        whole, _ = tuned(tmp_path / "whole", lesson(checkpoint, epochs=2))
+        folder, notes = tmp_path / "killed", []
+        killed(folder, lesson(checkpoint, epochs=2), after=13, every=1)
+        newest = max((folder / ".training").glob("*.pt"))
+        newest.write_bytes(newest.read_bytes()[:1000])
+        made, _ = tuned(folder, lesson(checkpoint, epochs=2), notes=notes)
+        assert same(made, whole)
+        assert notes == [f"{newest.name} is spoilt and is left out"]
+
+    def test_a_history_is_plain_data_and_back(self, checkpoint, tmp_path):
+        _, history = tuned(tmp_path, lesson(checkpoint))
+        assert History.from_plain(history.plain()) == history
+
+
+class TestNotFinite:
+    def test_a_loss_that_is_not_finite_stops_with_the_clip_and_keeps_the_last(
+        self, checkpoint, tmp_path
+    ):
+        learner, examples, *rest = lesson(checkpoint)
+        learn, bad = learner.learn, order(examples.parts.train, 0, 1234)[5]
+        learner.learn = lambda places, epoch: (
+            learn(places, epoch) if places != [bad] else [float("nan")]
+        )
+        name = examples.rows["id"][bad]
+        with pytest.raises(TuningError, match=rf"1 clip\(s\) is not finite in step 2, '{name}'"):
+            tuned(tmp_path, (learner, examples, *rest), every=1)
+        latest = Checkpoints(tmp_path, print).latest()
+        assert latest["step"] == 1
+        assert all(torch.isfinite(w).all() for w in latest["weights"].values())
+
+    def test_so_does_a_gradient(self, checkpoint, tmp_path):
+        given = lesson(checkpoint)
+        weight = next(iter(trained(given[0].tuned).values()))
+        learn = given[0].learn
+
+        def spoilt(places, epoch):
+            made = learn(places, epoch)
+            weight.grad[0, 0] = float("inf")
+            return made
+
+        given[0].learn = spoilt
+        with pytest.raises(TuningError, match="gradient of step 1 is not finite, while the loss"):
+            tuned(tmp_path, given)
+
+
+def test_validation_counts_answers_by_source(checkpoint, tmp_path):
+    learner, examples, *rest = lesson(checkpoint)
+    held = examples.parts.validation
+    from otoscope.tuning.learning import Judged
+
+    answers = {place: Judged(0.5 + n, n % 2 == 0, n != 1) for n, place in enumerate(held)}
+    learner.judge = lambda places: [answers[place] for place in places]
+    _, history = tuned(tmp_path, (learner, examples, *rest))
+    before, after = history.validations
+    assert (before.step, after.step) == (0, 2)
+    assert (after.n_clips, after.n_sources) == (4, 1)
+    assert after.loss == pytest.approx((0.5 + 1.5 + 2.5 + 3.5) / 4)
+    assert after.said.estimate == 0.5
+    assert after.preferred.estimate == 0.75
