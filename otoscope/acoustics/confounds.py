@@ -60,7 +60,9 @@ BOUND: Registry[Mapping[str, str]] = Registry(
         "speaking_speed": {
             "modulation": "a faster envelope is a faster envelope",
             "reverberance": "the valleys of fast speech are short, and less deep",
-            **dict.fromkeys(("level", "noise_floor", "bandwidth", "high_band_level"), _UNEQUAL),
+            **dict.fromkeys(
+                ("level", "pitch", "noise_floor", "snr", "bandwidth", "high_band_level"), _UNEQUAL
+            ),
         },
         "voice_pitch": {
             "snr": "harmonics that lie further apart leave more of the spectrum empty",
@@ -96,6 +98,7 @@ BOUND: Registry[Mapping[str, str]] = Registry(
         },
         "echo": {
             "noise_floor": _FILLS,
+            "snr": _FILLS,
             "bandwidth": _FILLS,
             "high_band_level": _FILLS,
             "tempo": "reverberation smears the movement that is the clock of tempo",
