@@ -186,7 +186,7 @@ class Source:
         start, end = self.span
         if per_sample:
             at = np.arange(start, end, max(1, round(0.01 * self.sampling_rate)))
-            values = trajectory.per_sample(self.shape[-1], start, end)[at]
+            values = trajectory.at(CURVES[trajectory.curve]((at - start) / max(end - start - 1, 1)))
         else:
             segments = self.clips[0].fixed.segments
             at, values = segments.start + start, trajectory.per_segment(len(segments))

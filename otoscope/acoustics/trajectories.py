@@ -10,6 +10,7 @@ does backwards along its `MIRROR`. So over all curves no average can tell the la
 Source: VocalGrad, appendix B.2.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -75,7 +76,7 @@ class Trajectory(NamedTuple):
         [1.0, 4.0, 16.0]
         """
         if self.in_octaves:
-            return self.start * (self.end / self.start) ** progress
+            return self.start * np.exp2(progress * math.log2(self.end / self.start))
         return self.start + (self.end - self.start) * progress
 
     def per_sample(self, n_samples: int, start: int, end: int) -> Float[np.ndarray, " n_samples"]:
@@ -99,11 +100,13 @@ def glide(
     A jump takes `ramp` samples around the middle of the span, as a raised cosine. Played backwards
     this is one minus the glide along the mirrored curve.
     """
-    t = ((np.arange(n_samples) + (0.5 - start)) / (end - start)).astype(np.float32)
+    t = (np.arange(n_samples) + 0.5 - start) / (end - start)
     if curve == "jump":
         way = np.clip((t - JUMP_AT) * ((end - start) / max(ramp, 1)) + 0.5, 0, 1)
-        return 0.5 - 0.5 * np.cos(np.pi * way)
-    return CURVES[curve](np.clip(t, 0, 1))
+        progress = 0.5 - 0.5 * np.cos(np.pi * way)
+    else:
+        progress = CURVES[curve](np.clip(t, 0, 1))
+    return progress.astype(np.float32)
 
 
 def steered(
