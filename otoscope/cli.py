@@ -16,6 +16,7 @@ from typing import Annotated
 import typer
 
 from otoscope.cli_fit import fit_observer
+from otoscope.cli_meld import meld
 from otoscope.cli_run import app as run_app
 
 app = typer.Typer(
@@ -23,6 +24,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
+run_app.command()(meld)
 app.add_typer(run_app, name="run")
 app.command()(fit_observer)
 
@@ -176,11 +178,15 @@ def report(
     """Writes a page, Markdown and CSV of what came of one or more runs.
 
     otoscope report runs/observer runs/qwen2 --dataset ./vocalgrad
+    otoscope report runs/meld-base runs/meld-volume    # runs on MELD
     """
-    from otoscope.reports.perception import report as write_report
+    from otoscope.reports import meld, perception
 
     with _clear_errors():
-        page = write_report(runs, out, dataset=dataset)
+        if any(map(meld.is_meld, runs)):
+            page = meld.report(runs, out)
+        else:
+            page = perception.report(runs, out, dataset=dataset)
     typer.echo(f"look at it: {page}")
 
 

@@ -116,7 +116,7 @@ def perception(
             typer.echo(lost)
         if batch_invariant_check:
             typer.echo(_check_batches(asked, planned, batch_invariant_check))
-        with _watched() as on_answer, _cache(cache) as answers:
+        with watched() as on_answer, cached(cache) as answers:
             tally = run(
                 dataset,
                 asked,
@@ -225,7 +225,7 @@ def _inaudible(model: Any, planned: Any) -> str:
     return found.message if found is not None else ""
 
 
-class _cache:
+class cached:
     """The answer cache while a run lasts, or None."""
 
     def __init__(self, wanted: bool) -> None:
@@ -245,7 +245,7 @@ class _cache:
             self.opened.close()
 
 
-class _watched:
+class watched:
     """A bar with rate, time left, cost so far and the share parsed."""
 
     def __enter__(self) -> Any:

@@ -8,7 +8,13 @@ from typing import Any
 
 from otoscope.registry import Registry
 
-AUDITS: Registry[str] = Registry("audit", {"perception": "otoscope.audits.perception:run"})
+AUDITS: Registry[str] = Registry(
+    "audit",
+    {
+        "perception": "otoscope.audits.perception:run",
+        "meld": "otoscope.audits.meld:run",
+    },
+)
 """Name to `module:function`."""
 
 PUBLIC = {"load_run": "runs"}

@@ -224,7 +224,7 @@ def run(
     """
     if isinstance(model, str):
         spec, model = spec or model, open_model(model)
-    rank, world = _share(rank, world)
+    rank, world = own_share(rank, world)
     retry = frozenset(retry_statuses)
     if unknown := sorted(retry - {status.value for status in Status}):
         raise ValueError(
@@ -267,7 +267,7 @@ def run(
     )
 
 
-def _share(rank: int | None, world: int | None) -> tuple[int, int]:
+def own_share(rank: int | None, world: int | None) -> tuple[int, int]:
     """Which of how many processes this one is."""
     if rank is None:
         rank = int(os.environ.get("RANK", "0"))

@@ -10,10 +10,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from jaxtyping import Float
+
 from otoscope.models.base import Answer, Asked, ModelError, Status
 from otoscope.models.decoding import Settings, generation_of, label_scores, speak
 from otoscope.models.encoding import Encoded, Encoder
 from otoscope.models.loading import Loaded, load
+from otoscope.models.options import only_tokens
 from otoscope.models.presets import PRESETS
 from otoscope.models.room import Room, in_room
 from otoscope.models.sound import RESAMPLER, OnLong
@@ -107,6 +111,36 @@ class TransformersModel:
         model = self.loaded.model
         inputs, truncated = self.encoder.encode(batch)
         return Encoded(inputs.to(device=model.device, dtype=model.dtype), truncated)
+
+    def option_logits(
+        self, questions: Sequence[Asked], options: Sequence[str]
+    ) -> Float[np.ndarray, "n_questions n_options"]:
+        """What comes next behind each question: the logit of each option's one token.
+
+        Args:
+            questions: All with clips.
+            options: Texts, each of which is one token.
+
+        Raises:
+            ModelError: An option is not one token, or a question cannot be put to this model.
+        """
+        tokens = only_tokens(self.loaded.processor.tokenizer, options)
+
+        def logits(batch: Sequence[Asked]) -> np.ndarray:
+            import torch
+
+            with torch.inference_mode():
+                told = self.loaded.model(**self.given(batch).inputs, use_cache=False).logits
+            return told[:, -1, tokens].float().cpu().numpy()  # padded on the left
+
+        rows = []
+        alone = not self.loaded.family.batched
+        for batch, made in in_room(self.room, questions, logits, alone=alone):
+            if made is None:
+                name = batch[0].question.question_id
+                raise ModelError(f"out of memory with question {name!r} alone")
+            rows.append(made)
+        return np.concatenate(rows)
 
     def answer(self, questions: Sequence[Asked]) -> list[Answer]:
         """One answer a question, in order.

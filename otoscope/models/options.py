@@ -1,0 +1,120 @@
+"""Answers by the logits of lettered options: what would be said next, not what is said.
+
+The options' tokens are a blank and a letter, each of which must be one token. Of equal logits the
+earliest option counts.
+
+Source: VocalGrad, appendix on MELD.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from otoscope.models.base import Answer, Asked, ModelError, description_of
+
+
+@runtime_checkable
+class WeighsOptions(Protocol):
+    """A model that says how likely each of a few texts is to come next."""
+
+    def option_logits(
+        self, questions: Sequence[Asked], options: Sequence[str]
+    ) -> Float[np.ndarray, "n_questions n_options"]:
+        """The logit of each option's one token behind each question."""
+
+
+class OptionReader:
+    """A model that answers closed questions with the likeliest of their labels.
+
+    An answer's `logprobs` are the logarithm of the softmax over the labels alone.
+    """
+
+    def __init__(self, model: Any) -> None:
+        """Takes a model that has logits.
+
+        Raises:
+            ModelError: It gives none.
+        """
+        if not isinstance(model, WeighsOptions):
+            raise ModelError(
+                f"{description_of(model).get('kind', type(model).__name__)} gives no logits, and "
+                "options are compared by those of their letters at the last place of the input; "
+                "use transformers:PATH_OR_ID@REVISION, or a model of your own with "
+                "`option_logits(questions, options)`"
+            )
+        self.model: Any = model
+        self.batch_size = max(1, int(getattr(model, "batch_size", 1)))
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """The model's, and that it is not asked for words."""
+        return {**description_of(self.model), "answers_by": "logits of ' A', ' B' …"}
+
+    @property
+    def sampling_rate(self) -> int | None:
+        """The model's, in Hz."""
+        return getattr(self.model, "sampling_rate", None)
+
+    @property
+    def max_audio_s(self) -> float | None:
+        """The model's."""
+        return getattr(self.model, "max_audio_s", None)
+
+    def answer(self, questions: Sequence[Asked]) -> list[Answer]:
+        """A label each, and how likely each was.
+
+        Raises:
+            ModelError: A question has no labels, or one of them is not one token.
+        """
+        by_labels: dict[tuple[str, ...], list[int]] = {}
+        for place, asked in enumerate(questions):
+            by_labels.setdefault(asked.question.labels, []).append(place)
+        answers: dict[int, Answer] = {}
+        for labels, places in by_labels.items():
+            if not labels:
+                name = questions[places[0]].question.question_id
+                raise ModelError(f"question {name!r} offers no options")
+            logits = self.model.option_logits(
+                [questions[n] for n in places], [f" {label}" for label in labels]
+            )
+            for place, row in zip(places, np.asarray(logits, np.float64), strict=True):
+                answers[place] = decide(labels, row)
+        return [answers[n] for n in range(len(questions))]
+
+
+def decide(labels: Sequence[str], logits: Float[np.ndarray, " n_labels"]) -> Answer:
+    """The label with the greatest logit; of equal ones the earliest.
+
+    >>> decide("AB", np.array([1.0, 1.0])).text
+    'A'
+
+    Raises:
+        ModelError: A logit is not finite.
+    """
+    if not np.isfinite(logits).all():
+        raise ModelError(f"the logits of {', '.join(labels)} are not all finite: {logits.tolist()}")
+    below = logits - logits.max()
+    chances = below - np.log(np.exp(below).sum())
+    scores: Mapping[str, float] = dict(zip(labels, chances.tolist(), strict=True))
+    return Answer(labels[int(logits.argmax())], logprobs=scores)
+
+
+def only_tokens(tokenizer: Any, options: Sequence[str]) -> list[int]:
+    """The one token of each option.
+
+    Raises:
+        ModelError: One has none or several, or two have the same; the tokens are named.
+    """
+    found = [tokenizer.encode(option, add_special_tokens=False) for option in options]
+    for option, tokens in zip(options, found, strict=True):
+        if len(tokens) != 1:
+            raise ModelError(
+                f"the option {option!r} is {len(tokens)} tokens of this tokenizer, {tokens}; "
+                "options are compared by one token each"
+            )
+    tokens = [row[0] for row in found]
+    if len(set(tokens)) < len(tokens):
+        raise ModelError(f"the options {', '.join(map(repr, options))} share tokens: {tokens}")
+    return tokens
