@@ -22,7 +22,7 @@ EXACT = {
 }
 STORED = {
     ("1", "paper"): "29f0b33e0b50d08ad7259a691cf9a5737ef94c09eda710b390c3a7d7b347292f",
-    ("1", "controlled"): "25efe0131f04ebfe63972c86a16e1bcde49553f14d4679f968cae0514a2b0cee",
+    ("1", "controlled"): "6318dca053db19ec2d4174c7bc08334bf9ae6bc84664782ab468193cfb68df68",
 }
 
 
