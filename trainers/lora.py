@@ -110,7 +110,25 @@ def lora(
         bool, typer.Option(help="Run code that comes with the weights.")
     ] = False,
 ) -> None:
-    """Trains an adapter, and writes it with its card."""
+    """Teaches a model to name the direction of a change, and writes the adapter with its card.
+
+    \b
+    accelerate launch -m trainers.lora --dataset ./vocalgrad \\
+        --model transformers:PATH_OR_ID@REV --category volume \\
+        --scope all_linear --out adapters/volume
+    accelerate launch --multi_gpu --num_processes 2 --num_machines 1 \\
+        --mixed_precision no --dynamo_backend no -m trainers.lora ...
+    otoscope run perception ... --adapter adapters/volume
+
+    Try --dry-run first: it lists the layers, the clips and the tokens of each answer. Run the same
+    command again to go on after a kill. The second line really starts two processes, on GPUs or,
+    where there are none, on the CPU (`--cpu --num_processes 2` starts one); they make the weights
+    that one makes. The output layer alone learns fastest from kept states: extract the site
+    `answer` with trainers.extract, then give --from-states.
+
+    The defaults are the published settings. No published checkpoint was ever trained with this:
+    it was tested on small models of random weights.
+    """
     from otoscope.tuning.settings import Settings, TuningError
     from otoscope.tuning.training import Alone
 
@@ -123,6 +141,20 @@ def lora(
         settings.share(team.num_processes)
         if (dataset is None) == (from_states is None):
             raise TuningError("give either --dataset, or --from-states with --scope lm_head")
+        if team.num_processes > 1 and device_map is not None:
+            raise TuningError(
+                "--device-map spreads one model over all GPUs, and each process has a model of its "
+                "own: leave it out, or start one process"
+            )
+        of_loading = {
+            "config": config, "revision": revision, "limit-sources": limit_sources, "dtype": dtype,
+            "device-map": device_map, "on-long": on_long,
+        }  # fmt: skip
+        given = [name for name, value in of_loading.items() if value is not None]
+        if from_states is not None and given:
+            raise TuningError(
+                f"--{given[0]} was decided when the states were extracted; leave it out"
+            )
         if from_states is not None:
             if team.process_index:
                 typer.echo("an output layer is trained from states by the first process alone")
@@ -249,8 +281,8 @@ def with_states(
         raise TuningError(f"{model}: only models of transformers can be trained here")
     features = Features.open(folder, prompt=prompt)
     described = check_states(features, name, revision)
-    placed = {**features.rows, "place": np.arange(len(features))}
-    rows, n_silent = choose(placed, categories)
+    columns = {name: column.tolist() for name, column in features.rows.items()}
+    rows, n_silent = choose(columns | {"place": list(range(len(features)))}, categories)
     targets = features.targets(np.array(rows["place"]))
     tokens = [tuple(targets.tokens[targets.row == n].tolist()) for n in range(len(rows["id"]))]
     words = [

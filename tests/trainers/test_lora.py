@@ -1,0 +1,343 @@
+"""`python -m trainers.lora`, as it is called: what it lists, writes and refuses."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+import tiny
+import typer
+from safetensors.torch import load_file, save_file
+from tiny import torch
+from typer.testing import CliRunner
+
+from otoscope.audits.perception import run
+from otoscope.audits.runs import load_run
+from otoscope.audits.splits import open_splits
+from otoscope.models.checkpoints import folder_hash
+from otoscope.models.encoding import Encoder
+from otoscope.models.opening import open_model
+from otoscope.representations.extraction import plan_extraction
+from otoscope.representations.looking import looker
+from tests.audits.tiny_dataset import clip, full_row, write
+from tests.representations.folder import files
+from trainers.lora import lora
+
+pytestmark = pytest.mark.filterwarnings(
+    # peft asks transformers by an old name when it reads an adapter
+    "ignore:.is_gradient_checkpointing. is deprecated:FutureWarning"
+)
+APP = typer.Typer()
+APP.command()(lora)
+N = 16
+
+
+def rows(first, n=N, categories=("volume", "echo")):
+    """Clips of other lengths, four of each source."""
+    return [
+        full_row(first + i, c)
+        | {"audio": clip(first + i, n_samples=3000 + 500 * (i % 3)),
+           "source_id": f"s{(first + i) // 4}", "clip_id": f"c{first + i:03d}"}
+        for c in categories
+        for i in range(n)
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    return tiny.save(tiny.qwen2_audio(), tmp_path_factory.mktemp("checkpoint") / "tiny", scale=1.0)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / "vocalgrad"
+    return write(folder, {"all": {"train": rows(0), "test": rows(400, 8)}})
+
+
+@pytest.fixture(scope="module")
+def states(data, checkpoint, tmp_path_factory):
+    """Features of both splits, as `trainers.extract` makes them."""
+    return extracted(data, checkpoint, tmp_path_factory.mktemp("states") / "features")
+
+
+def extracted(data, checkpoint, out, prompt="main"):
+    asked = open_splits(data, prompt=prompt)
+    seen = looker(open_model(f"transformers:{checkpoint}"))
+    plan = plan_extraction(seen, asked.rows, asked.fill, ["answer"], out, prompt=prompt,
+                           dataset=str(data))  # fmt: skip
+    plan.make(lambda n: None)
+    return out
+
+
+def command(out, checkpoint, *options, data=None, states=None, category="volume"):
+    given = ["--model", f"transformers:{checkpoint}", "--category", category, "--out", str(out)]
+    given += ["--dataset", str(data)] if data else []
+    given += ["--from-states", str(states)] if states else []
+    return CliRunner().invoke(APP, [*given, *options])
+
+
+def called(*given, **named):
+    """The command's output, once it went well."""
+    result = command(*given, **named)
+    assert result.exit_code == 0, result.output + str(result.exception)
+    return result.output
+
+
+def refused(*given, **named):
+    """What the command says when it refuses: one line."""
+    result = command(*given, **named)
+    assert result.exit_code == 2, result.output + str(result.exception)
+    assert "Traceback" not in result.output
+    return result.output
+
+
+class TestListing:
+    def test_a_dry_run_lists_layers_clips_and_tokens_and_leaves_nothing(
+        self, data, checkpoint, tmp_path
+    ):
+        said = called(tmp_path / "a", checkpoint, "--scope", "all_linear", "--dry-run", data=data)
+        assert "tower        2 x model.audio_tower.layers.*.self_attn.q_proj\n" in said
+        assert "projector    1 x model.multi_modal_projector.linear\n" in said
+        assert "decoder      2 x model.language_model.layers.*.mlp.down_proj\n" in said
+        assert "head         1 x lm_head\n28 layers, 18,224 numbers to train\n" in said
+        assert "answer    decrease  'd' 'e' 'c' 'r' 'e' 'a' 's' 'e' '<|im_end|>' '\\n'\n" in said
+        # a tenth of 4 sources is none, but one validates
+        assert "12 clips to learn from, 4 to validate" in said
+        assert not (tmp_path / "a").exists()
+
+    def test_the_published_division(self, data, checkpoint, tmp_path):
+        said = called(tmp_path / "a", checkpoint, "--split", "paper", "--dry-run", data=data)
+        # a tenth of 8 clips of each label is, rounded, one
+        assert "14 clips to learn from, 2 to validate" in said
+
+    def test_clips_to_which_nothing_was_done_are_told_of(self, checkpoint, tmp_path):
+        some = [row | {"no_effect": i < 3} for i, row in enumerate(rows(0, 16, ("volume",)))]
+        data = write(tmp_path / "data", {"all": {"train": some}})
+        said = called(tmp_path / "a", checkpoint, "--dry-run", data=data)
+        assert "3 clips are left out: nothing was done to them" in said
+
+
+class TestAdapter:
+    def test_it_is_what_a_run_takes_and_changes_answers(self, data, checkpoint, tmp_path):
+        out = tmp_path / "adapters" / "volume"
+        said = called(
+            out, checkpoint, "--scope", "all_linear", "--learning-rate", "0.01", "--epochs", "3",
+            data=data,
+        )  # fmt: skip
+        assert f"{out}: 3 steps; the right answer is what would be said for" in said
+        assert sorted(path.name for path in out.iterdir()) == [
+            "README.md", "adapter_config.json", "adapter_model.safetensors", "training.json",
+        ]  # fmt: skip
+        texts = []
+        for adapter in (None, str(out)):
+            model = open_model(f"transformers:{checkpoint}", adapter=adapter, max_new_tokens=3)
+            folder = tmp_path / f"run-{adapter is None}"
+            run(data, model, out=folder, limit_sources=1)
+            texts.append([row["text"] for row in load_run(folder)])
+        assert texts[0] != texts[1]
+        history = json.loads((out / "training.json").read_text())["history"]
+        assert len(history["losses"]) == len(history["norms"]) == 3
+        assert history["losses"][-1] < 0.98 * history["losses"][0]
+
+    def test_its_card_says_what_was_done(self, data, checkpoint, tmp_path):
+        called(tmp_path / "a", checkpoint, "--split", "paper", "--seed", "7", data=data)
+        card = (tmp_path / "a" / "README.md").read_text()
+        record = json.loads((tmp_path / "a" / "training.json").read_text())
+        assert "# volume: LoRA on the lm_head of tiny\n" in card
+        assert f"SHA-256 {record['begun']['data_sha256']}" in card
+        assert f"content {record['begun']['model']['content'][:16]} (qwen2_audio, float32)" in card
+        assert "14 clips to learn from, 2 to validate" in card
+        assert "| rank, alpha, dropout, bias | 8, 16, 0.05, none |" in card
+        assert "| seed | 7 |" in card
+        assert "their sources taught too" in card
+        assert "otoscope had never run qwen2_audio with published weights" in card
+        assert re.search(r"\| 1 \| \d\.\d{4} \| \d+\.\d % \[\d+\.\d, \d+\.\d\] \|", card)
+        assert str(tmp_path) not in card
+
+    def test_a_second_time_it_is_there(self, data, checkpoint, tmp_path):
+        called(tmp_path / "a", checkpoint, data=data)
+        before = files(tmp_path / "a")
+        assert "is finished: the right answer" in called(tmp_path / "a", checkpoint, data=data)
+        assert files(tmp_path / "a") == before
+        said = refused(tmp_path / "a", checkpoint, "--rank", "4", data=data)
+        assert "begun otherwise: settings.rank 8, now 4" in said
+
+    def test_its_own_configs_are_read_where_there_are_such(self, checkpoint, tmp_path):
+        tables = {"all": {"test": rows(400, 4)}, "volume": {"train": rows(0, 8, ("volume",))}}
+        data = write(tmp_path / "data", tables)
+        said = called(tmp_path / "a", checkpoint, "--dry-run", data=data)
+        assert "4 clips to learn from, 4 to validate" in said
+
+    def test_of_two_categories(self, data, checkpoint, tmp_path):
+        out = tmp_path / "a"
+        called(out, checkpoint, "--category", "echo", data=data)
+        record = json.loads((out / "training.json").read_text())
+        assert record["begun"]["categories"] == ["echo", "volume"]
+        assert record["begun"]["n_train"] == 24
+
+
+class TestFromStates:
+    def test_the_weights_are_those_of_the_whole_model(self, data, checkpoint, states, tmp_path):
+        options = ("--epochs", "3", "--learning-rate", "0.01")
+        called(tmp_path / "model", checkpoint, *options, data=data)
+        called(tmp_path / "states", checkpoint, *options, states=states)
+        made = [load_file(tmp_path / n / "adapter_model.safetensors") for n in ("model", "states")]
+        assert made[0].keys() == made[1].keys()
+        for name, weight in made[0].items():
+            assert (weight - made[1][name]).norm() <= 1e-5 * weight.norm()
+        configs = [
+            json.loads((tmp_path / n / "adapter_config.json").read_text())
+            for n in ("model", "states")
+        ]
+        assert configs[0] == configs[1]
+        begun = [
+            json.loads((tmp_path / n / "training.json").read_text())["begun"]
+            for n in ("model", "states")
+        ]
+        assert begun[0]["data_sha256"] == begun[1]["data_sha256"]
+        assert begun[0]["model"] == begun[1]["model"]
+        assert "from kept states of the base model" in (
+            tmp_path / "states" / "README.md"
+        ).read_text()  # fmt: skip
+
+    def test_the_model_is_not_loaded(self, checkpoint, states, tmp_path, monkeypatch):
+        monkeypatch.setattr(tiny.transformers.Qwen2AudioForConditionalGeneration, "__init__", None)
+        called(tmp_path / "a", checkpoint, states=states)
+
+    @pytest.mark.parametrize(
+        ("options", "named"),
+        [
+            (("--scope", "decoder"), "kept states teach the output layer only, not 'decoder'"),
+            (("--dtype", "bfloat16"), "--dtype was decided when the states were extracted"),
+            (("--prompt", "main_audio_first"), "prompt: 'main', not 'main_audio_first'"),
+            (("--category", "pitch"), "no clips of category 'pitch', only of echo, volume"),
+        ],
+    )
+    def test_what_does_not_fit_is_refused(self, checkpoint, states, tmp_path, options, named):
+        assert named in refused(tmp_path / "a", checkpoint, *options, states=states)
+
+    def test_states_of_another_model_are_refused(self, states, tmp_path):
+        other = tiny.save(tiny.qwen2_audio(seed=1), tmp_path / "other")
+        said = refused(tmp_path / "a", other, states=states)
+        assert "states of another model: content" in said
+
+    def test_states_of_another_version_are_refused(self, checkpoint, states, tmp_path):
+        old = shutil.copytree(states, tmp_path / "old")
+        path = old / "features.json"
+        path.write_text(path.read_text().replace('"version": 1', '"version": 0'))
+        said = refused(tmp_path / "a", checkpoint, states=old)
+        assert "holds other features than these: version: 0, not 1" in said
+
+    def test_a_head_that_is_quantised_is_refused(self, checkpoint, states, tmp_path):
+        folder = tmp_path / "rounded"
+        shutil.copytree(checkpoint, folder)
+        features = shutil.copytree(states, tmp_path / "f")
+        weights = load_file(folder / "model.safetensors")
+        name = "language_model.lm_head.weight"
+        weights[name] = weights[name].to(torch.int8)
+        save_file(weights, folder / "model.safetensors", {"format": "pt"})
+        path = features / "features.json"
+        about = json.loads(path.read_text())
+        about["model"]["content"] = folder_hash(folder)
+        path.write_text(json.dumps(about))
+        assert "is quantised (int8)" in refused(tmp_path / "a", folder, states=features)
+
+
+class TestRefusals:
+    def test_neither_or_both_of_dataset_and_states(self, data, checkpoint, tmp_path):
+        for given in ({}, {"data": data, "states": tmp_path}):
+            assert "give either --dataset, or" in refused(tmp_path / "a", checkpoint, **given)
+
+    @pytest.mark.parametrize(
+        ("options", "named"),
+        [
+            (("--scope", "head"), "no scope named 'head'; there are lm_head, decoder, all_linear"),
+            (("--split", "clip"), "no split named 'clip'"),
+            (("--dropout", "2"), "dropout is a share below 1, not 2.0"),
+            (("--category", "pitch"), "no clips of category 'pitch', only of echo, volume"),
+            (("--prompt", "mian"), "did you mean 'main'?"),
+            (("--config", "none"), "none"),
+        ],
+    )
+    def test_options_that_fit_nothing(self, data, checkpoint, tmp_path, options, named):
+        assert named in refused(tmp_path / "a", checkpoint, *options, data=data)
+        assert not (tmp_path / "a").exists()
+
+    @pytest.mark.parametrize(
+        ("splits", "named"),
+        [
+            ({"test": rows(0, 8)}, "has no split train, only test, and what a model is asked"),
+            (
+                {"train": [r for r in rows(0, 8) if r["label"] == "increase"]},
+                "has only clips labelled 'increase' to learn from",
+            ),
+            (
+                {"train": rows(0, 8), "test": rows(4, 8)},
+                "test shares 1 source(s) ('s1') with what is learnt from",
+            ),
+            (
+                {"train": rows(0, 4)},
+                "all clips are of one source, 's0': none is left to validate with",
+            ),
+        ],
+    )
+    def test_data_that_cannot_teach(self, checkpoint, tmp_path, splits, named):
+        distinct = {
+            split: [row | {"id": f"{split}-{row['id']}"} for row in some]
+            for split, some in splits.items()
+        }
+        data = write(tmp_path / "data", {"all": distinct})
+        assert named in refused(tmp_path / "a", checkpoint, data=data)
+
+    def test_a_model_that_is_not_of_transformers(self, data, tmp_path):
+        result = CliRunner().invoke(
+            APP,
+            ["--model", "constant:increase", "--category", "volume", "--out", str(tmp_path / "a"),
+             "--dataset", str(data)],
+        )  # fmt: skip
+        assert "takes no option" in result.output or "only models of transformers" in result.output
+
+    def test_a_folder_with_something_else(self, data, checkpoint, tmp_path):
+        (tmp_path / "a").mkdir()
+        (tmp_path / "a" / "notes.txt").touch()
+        said = refused(tmp_path / "a", checkpoint, data=data)
+        assert "holds something that is not an adapter begun here" in said
+
+    def test_a_number_of_processes_that_does_not_divide_a_step(
+        self, data, checkpoint, tmp_path, monkeypatch
+    ):
+        team = type("Team", (), {"num_processes": 3, "process_index": 0})
+        monkeypatch.setattr("trainers.lora.processes", team)
+        said = refused(tmp_path / "a", checkpoint, data=data)
+        assert "16 clips a step cannot be shared out to 3 processes" in said
+
+    def test_a_precision_that_accelerate_was_told(self, data, checkpoint, tmp_path, monkeypatch):
+        monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+        said = refused(tmp_path / "a", checkpoint, data=data)
+        assert "accelerate was told --mixed_precision bf16; say `no`" in said
+
+    def test_answers_that_the_tokenizer_does_not_know(
+        self, data, checkpoint, tmp_path, monkeypatch
+    ):
+        monkeypatch.setattr(Encoder, "ending", lambda self, asked, word: [5, 6])
+        said = refused(tmp_path / "a", checkpoint, data=data)
+        assert "becomes the tokens [5, 6], which spell" in said
+
+    def test_a_loss_that_is_not_finite(self, data, tmp_path):
+        made = tiny.qwen2_audio()
+        with torch.no_grad():
+            made[0].model.language_model.norm.weight.fill_(np.nan)
+        folder = tiny.save(made, tmp_path / "nan")
+        said = refused(tmp_path / "a", folder, data=data)
+        assert "the loss of 12 clip(s) is not finite in step 1" in said
+        assert "the last checkpoint is kept" in said
+        assert list((tmp_path / "a" / ".training").glob("step-00000000-*.pt"))
+        assert not (tmp_path / "a" / "adapter_config.json").exists()
+
+
+def test_help_names_the_commands():
+    said = CliRunner().invoke(APP, ["--help"]).output
+    for line in ("accelerate launch -m trainers.lora --dataset ./vocalgrad",
+                 "--multi_gpu --num_processes 2", "Try --dry-run first"):  # fmt: skip
+        assert line in said
