@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,9 @@ def test_import_otoscope_loads_nothing_heavy():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert set(result.stdout.split()) & heavy == set()
+
+
+def test_test_files_have_names_of_their_own():
+    """pytest imports them by name alone; two of one name cannot be collected together."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, n in names.items() if n > 1] == []

@@ -162,7 +162,7 @@ class TestOwnModel:
 
     def test_the_documented_example_runs(self, here):
         text = (DOCS / "bring-your-own.md").read_text()
-        (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+        code, *_ = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
         (here / "my_model.py").write_text(code)
         (spec,) = set(re.findall(r"--model (\S+:\S+)", text))
         model = open_model(spec)
