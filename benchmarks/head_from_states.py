@@ -1,0 +1,149 @@
+"""How much faster an output layer learns from kept states than through the model.
+
+    python -m benchmarks.head_from_states
+
+A Qwen2-Audio of random weights (eight layers of width 256, a vocabulary of 8,192) learns 64 clips
+of two seconds, one epoch. From states means all that `trainers.lora --from-states` does in an
+epoch, reading the states from disk included. It is compared with the same epoch through the model,
+one clip a pass as published, and with what no way through the model can do without: a bare forward
+pass up to the output layer, sixteen clips at once. Both ways start from the same weights, and have to end at the same.
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from otoscope.models.base import Asked, Sound
+from otoscope.prompts.questions import question
+
+N_CLIPS, LENGTH_S, BATCH, N_ROUNDS = 64, 2.0, 16, 3
+SIZES = {
+    "hidden_size": 256, "intermediate_size": 1024, "num_hidden_layers": 8, "head_dim": 32,
+    "num_attention_heads": 8, "vocab_size": 8192,
+}  # fmt: skip
+TARGET_FASTER, TARGET_APART = 20.0, 1e-5
+LABELS = ("decrease", "increase")
+
+
+def model(folder: Path) -> Any:
+    """The tiny model of the tests, larger."""
+    sys.path.append(str(Path(__file__).parents[1] / "tests" / "models"))
+    import tiny
+
+    from otoscope.models.transformers_models import open_transformers
+
+    tiny.WORDS.update(SIZES)
+    return open_transformers(str(tiny.save(tiny.qwen2_audio(), folder, scale=1.0)))
+
+
+def asked(i: int) -> Asked:
+    """The main question about a clip of noise."""
+    row = {"id": f"clip{i:02d}", "category": "volume", "attribute": "volume", "label": i % 2}
+    made = question(row, "main")
+    noise = 0.1 * np.random.default_rng(i).standard_normal(round(LENGTH_S * 16_000))
+    return Asked(made, (made.parts[0], Sound(row["id"], noise.astype(np.float32), 16_000, "")))
+
+
+def rows() -> dict[str, list[Any]]:
+    """Columns of all clips."""
+    questions = [asked(i).question for i in range(N_CLIPS)]
+    return {
+        "id": [q.id for q in questions],
+        "question_id": [q.question_id for q in questions],
+        "clip_id": [q.id for q in questions],
+        "category": ["volume"] * N_CLIPS,
+        "label": [LABELS.index(str(q.label)) for q in questions],
+        "source_id": [f"s{i // 4}" for i in range(N_CLIPS)],
+        "split": ["train"] * N_CLIPS,
+    }
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Wall time in seconds, and what came of it."""
+    began = time.perf_counter()
+    made = work()
+    return time.perf_counter() - began, made
+
+
+def main() -> None:
+    """Prints a line for each comparison."""
+    import torch
+
+    from otoscope.representations.features import Features, write_features
+    from otoscope.representations.hooks import TransformersLooker
+    from otoscope.tuning.adapting import adapt, trained
+    from otoscope.tuning.checkpoints import Checkpoints
+    from otoscope.tuning.examples import examples_of
+    from otoscope.tuning.head import FromStates, OnlyHead, read_head
+    from otoscope.tuning.masks import Passing
+    from otoscope.tuning.scopes import plan_scope
+    from otoscope.tuning.settings import Settings
+    from otoscope.tuning.splits import Parts
+    from otoscope.tuning.through_model import ThroughModel
+    from otoscope.tuning.training import train
+
+    settings = Settings(batch_size=BATCH, learning_rate=1e-3)
+    with tempfile.TemporaryDirectory() as work:
+        folder = Path(work)
+        opened = model(folder / "model")
+        words = {word: tuple(opened.encoder.ending(asked(0), word)) for word in LABELS}
+        answers = [(LABELS[i % 2], words[LABELS[i % 2]]) for i in range(N_CLIPS)]
+        divided = examples_of(rows(), answers, "source", settings.seed)
+        examples = replace(divided, parts=Parts(tuple(range(N_CLIPS)), (0,)))
+        clips = {asked(i).question.question_id: asked(i) for i in range(N_CLIPS)}
+        found = TransformersLooker(opened).look(list(clips.values()), ["answer"]).answers
+        write_features(folder / "features", rows(), {}, answers=found)
+        weight = read_head(str(folder / "model"), None, "float32")
+        scope = plan_scope(opened.loaded.model, "qwen2_audio", "lm_head")
+
+        def learnt(learner: Any, name: str) -> dict[str, Any]:
+            kept = Checkpoints(folder / name, print)
+            kept.folder.mkdir(parents=True)
+            train(learner, examples, settings, kept)
+            return {name: w.detach().clone() for name, w in trained(learner.tuned).items()}
+
+        def from_states(nth: int) -> dict[str, Any]:
+            head, passing = OnlyHead(weight), Passing(settings.seed)
+            tuned = adapt(head, head.scope, settings, passing)
+            states = Features.open(folder / "features").targets()
+            return learnt(FromStates(tuned, examples, states, passing), f"states-{nth}")
+
+        def through_model() -> dict[str, Any]:
+            passing = Passing(settings.seed)
+            tuned = adapt(opened.loaded.model, scope, settings, passing)
+            learner = ThroughModel(opened, tuned, examples, clips.__getitem__, passing)
+            return learnt(learner, "model")
+
+        def bare() -> None:
+            for start in range(0, N_CLIPS, BATCH):
+                inputs = opened.given(list(clips.values())[start : start + BATCH]).inputs
+                with torch.inference_mode():
+                    opened.loaded.model.model(**inputs, use_cache=False)
+
+        bare()
+        bare_s = min(timed(bare)[0] for _ in range(N_ROUNDS))
+        took = [timed(lambda nth=nth: from_states(nth)) for nth in range(N_ROUNDS)]
+        states_s, states = min(took, key=lambda pair: pair[0])
+        model_s, whole = timed(through_model)
+    apart = max(float((states[name] - w).norm() / w.norm()) for name, w in whole.items())
+    ratio = model_s / states_s
+    print(
+        f"an epoch of {N_CLIPS} clips from states is {ratio:.0f} times faster than through the "
+        f"model ({states_s:.3f} s, {model_s:.2f} s), and {bare_s / states_s:.0f} times faster than "
+        f"a forward pass of {BATCH} at once ({bare_s:.2f} s); target {TARGET_FASTER:g} "
+        f"{'reached' if ratio >= TARGET_FASTER else 'MISSED'}"
+    )
+    print(
+        f"the weights differ by {apart:.1e} of their length; target {TARGET_APART:g} "
+        f"{'reached' if apart <= TARGET_APART else 'MISSED'}"
+    )
+
+
+if __name__ == "__main__":
+    main()
