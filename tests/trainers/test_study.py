@@ -1,0 +1,187 @@
+"""A study: what its file may say, which commands follow, and that nothing is done twice."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import trainers.study as study_module
+from trainers.study import Config, Step, StudyError, conduct, read_config, steps_of
+
+ROOT = Path(__file__).parents[2]
+
+
+def config(tmp_path, **more):
+    given = {"dataset": "data", "model": "transformers:tiny", "out": tmp_path / "study"}
+    return Config(**(given | {"categories": ["volume", "echo"], "teach": ["echo"]} | more))
+
+
+def writing(folder, text):
+    """A step that appends a line to a file of its folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    code = f"open({str(folder / 'log')!r}, 'a').write({text!r} + '\\n')"
+    return (sys.executable, "-c", code)
+
+
+@pytest.fixture
+def three_steps(tmp_path, monkeypatch):
+    """`conduct` with three steps that leave a line each, and the report."""
+    steps = [
+        Step(name, writing(tmp_path / "log", name), tmp_path / name)
+        for name in ("first", "second", "third")
+    ]
+    monkeypatch.setattr(study_module, "steps_of", lambda config: steps)
+    return steps
+
+
+def log(tmp_path):
+    return (tmp_path / "log" / "log").read_text().split()
+
+
+def test_the_steps_of_a_study_in_order(tmp_path):
+    names = [step.name for step in steps_of(config(tmp_path, other="controlled"))]
+    assert names == [
+        "run-base", "extract-base", "probe-base",
+        "extract-other", "probe-base-on-other", "probe-other-on-base",
+        "teach-echo", "run-tuned-echo", "extract-tuned-echo", "probe-tuned-echo",
+        "report",
+    ]  # fmt: skip
+    without = steps_of(config(tmp_path, probe_taught=False, teach=["echo", "volume"]))
+    assert [step.name for step in without][3:] == [
+        "teach-echo", "run-tuned-echo", "teach-volume", "run-tuned-volume", "report",
+    ]  # fmt: skip
+
+
+def test_every_command_is_one_that_there_is(tmp_path):
+    """Each step's options are known to its command: asked for help, it does not complain."""
+    for step in steps_of(config(tmp_path, other="controlled", limit_sources=3)):
+        words = [word for word in step.command[3:] if word.startswith("--")]
+        if step.name == "report":
+            continue
+        if step.command[2] == "otoscope.cli":
+            from otoscope.cli import app
+        else:
+            import typer
+
+            module = __import__(step.command[2], fromlist=["x"])
+            app = typer.Typer()
+            app.command()(getattr(module, step.command[2].removeprefix("trainers.")))
+        arguments = ["run", "perception"] if step.command[2] == "otoscope.cli" else []
+        told = CliRunner().invoke(app, [*arguments, "--help"], terminal_width=200).output
+        for word in set(words):
+            assert word in told, (step.name, word)
+
+
+def test_options_of_the_file_reach_their_command(tmp_path):
+    options = {"lora": {"epochs": 3, "gradient_checkpointing": False}, "run": {"preset": "x"}}
+    by_name = {s.name: s.command for s in steps_of(config(tmp_path, options=options))}
+    assert by_name["teach-echo"][-3:] == ("--epochs", "3", "--no-gradient-checkpointing")
+    assert by_name["run-base"][-2:] == ("--preset", "x")
+
+
+def test_several_processes_are_really_started(tmp_path):
+    command = {s.name: s.command for s in steps_of(config(tmp_path, processes=2))}["extract-base"]
+    told = " ".join(command[1:])
+    assert told.startswith(
+        "-m accelerate.commands.launch --multi_gpu --num_machines 1 --mixed_precision no "
+        "--dynamo_backend no --num_processes 2 -m trainers.extract --dataset data"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("dataset: data\nmodel: m", "out: Field required"),
+        ("dataset: d\nmodel: m\nout: o\ncategories: [loudness]", "no category named 'loudness'"),
+        ("dataset: d\nmodel: m\nout: o\nteach: [echo, echo]", "stands there twice"),
+        ("dataset: d\nmodel: m\nout: o\nlayers: 3", "layers: Extra inputs are not permitted"),
+        ("dataset: d\nmodel: m\nout: o\nprocesses: 0", "processes: Input should be greater"),
+        ("dataset: d\nmodel: m\nout: o\noptions: {train: {}}", "options.train"),
+        ("dataset: [", "no YAML"),
+        ("just words", "should hold names and values"),
+    ],
+)
+def test_a_wrong_file_is_named_with_its_fault(tmp_path, text, told):
+    path = tmp_path / "study.yaml"
+    path.write_text(text)
+    with pytest.raises(StudyError, match=r"study\.yaml") as error:
+        read_config(path)
+    assert told in str(error.value)
+
+
+def test_an_absent_file_is_named(tmp_path):
+    with pytest.raises(StudyError, match=r"none\.yaml: No such file"):
+        read_config(tmp_path / "none.yaml")
+
+
+def test_the_example_is_a_study(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert len(steps_of(read_config(ROOT / "trainers" / "study.yaml"))) > 5
+
+
+def test_what_is_done_is_not_done_twice(tmp_path, three_steps):
+    for _ in range(2):
+        conduct(config(tmp_path), say=lambda line: None)
+    assert log(tmp_path) == ["first", "second", "third"]
+
+
+def test_a_failed_step_is_named_and_tried_again(tmp_path, three_steps, monkeypatch):
+    broken = three_steps[1]._replace(command=(sys.executable, "-c", "raise SystemExit(3)"))
+    monkeypatch.setattr(
+        study_module, "steps_of", lambda config: [three_steps[0], broken, three_steps[2]]
+    )
+    with pytest.raises(StudyError, match="step second ended with 3"):
+        conduct(config(tmp_path), say=lambda line: None)
+    monkeypatch.setattr(study_module, "steps_of", lambda config: three_steps)
+    conduct(config(tmp_path), say=lambda line: None)
+    assert log(tmp_path) == ["first", "second", "third"]
+
+
+def test_another_command_for_a_finished_step_is_refused(tmp_path, three_steps, monkeypatch):
+    conduct(config(tmp_path), say=lambda line: None)
+    other = [three_steps[0]._replace(command=(sys.executable, "-c", "1")), *three_steps[1:]]
+    monkeypatch.setattr(study_module, "steps_of", lambda config: other)
+    with pytest.raises(StudyError, match="step first was done with another command"):
+        conduct(config(tmp_path), say=lambda line: None)
+
+
+def test_steps_do_not_inherit_the_launcher(tmp_path, monkeypatch):
+    for name in ("RANK", "WORLD_SIZE", "MASTER_PORT", "ACCELERATE_USE_CPU"):
+        monkeypatch.setenv(name, "0")
+    code = (
+        "import os, sys; sys.exit(any(k in os.environ for k in "
+        "('RANK', 'WORLD_SIZE', 'MASTER_PORT', 'ACCELERATE_USE_CPU')))"
+    )
+    step = Step("only", (sys.executable, "-c", code), tmp_path)
+    monkeypatch.setattr(study_module, "steps_of", lambda config: [step])
+    conduct(config(tmp_path), say=lambda line: None)
+
+
+def test_a_step_that_outlives_a_killed_study_keeps_others_away(tmp_path):
+    code = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+import trainers.study as s
+from pathlib import Path
+work = "import time; print('at work', flush=True); time.sleep(2)"
+step = s.Step("slow", (sys.executable, "-c", work), Path("x"))
+s.steps_of = lambda config: [step]
+config = s.Config(dataset="d", model="m", out=Path({str(tmp_path / "study")!r}))
+s.conduct(config, say=lambda line: None)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "at work\n"
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        with pytest.raises(StudyError, match="still at work"):
+            conduct(config(tmp_path), say=lambda line: None)
+        process.stdout.read()  # until the step has ended
+    with (tmp_path / "study" / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
