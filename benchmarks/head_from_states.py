@@ -6,7 +6,8 @@ A Qwen2-Audio of random weights (eight layers of width 256, a vocabulary of 8,19
 of two seconds, one epoch. From states means all that `trainers.lora --from-states` does in an
 epoch, reading the states from disk included. It is compared with the same epoch through the model,
 one clip a pass as published, and with what no way through the model can do without: a bare forward
-pass up to the output layer, sixteen clips at once. Both ways start from the same weights, and have to end at the same.
+pass up to the output layer, sixteen clips at once. Both ways start from the same weights, and have
+to end at the same.
 """
 
 import sys

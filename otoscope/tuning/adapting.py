@@ -12,7 +12,7 @@ import peft
 import torch
 
 from otoscope.tuning.masks import ItemDropout, Passing, generator_for
-from otoscope.tuning.scopes import Scope
+from otoscope.tuning.scopes import Scope, refuse_adapted
 from otoscope.tuning.settings import Settings, TuningError
 
 ADAPTER = "default"
@@ -34,11 +34,7 @@ def adapt(model: Any, scope: Scope, settings: Settings, passing: Passing) -> pef
     Raises:
         TuningError: The model wears an adapter already, or PEFT adapted other layers.
     """
-    if isinstance(model, peft.PeftModel):
-        raise TuningError(
-            "the model wears an adapter already, and training a second one on top is not done "
-            "here; take the base model without --adapter, or merge them first"
-        )
+    refuse_adapted(model)
     config = peft.LoraConfig(
         r=settings.rank,
         lora_alpha=settings.alpha,

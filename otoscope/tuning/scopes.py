@@ -80,13 +80,14 @@ def plan_scope(model: Any, model_type: str, name: str) -> Scope:
         name: A name in `SCOPES`.
 
     Raises:
-        TuningError: There is no such layer, a part of the scope has none, or the output layer is
-            missing or quantised.
+        TuningError: There is no such scope, a part of it has no layer, the output layer is missing
+            or quantised, or the model wears an adapter.
     """
     if name not in SCOPES:
         raise TuningError(f"no scope named {name!r}; there are {', '.join(SCOPES)}")
     import torch
 
+    refuse_adapted(model)
     head = _head_of(model)
     layout, tower = LAYOUTS[model_type], TOWERS[model_type]
     places = {
@@ -116,6 +117,21 @@ def plan_scope(model: Any, model_type: str, name: str) -> Scope:
             "it says; choose another scope"
         )
     return Scope(name, head, modules, shapes, tuple(left_out), _is_tied(model))
+
+
+def refuse_adapted(model: Any) -> None:
+    """Refuses a model with an adapter on it.
+
+    Raises:
+        TuningError: It wears one, its own or another.
+    """
+    from peft import PeftModel
+
+    if isinstance(model, PeftModel):
+        raise TuningError(
+            "the model wears an adapter already (some families hear with one of their own), and "
+            "training a second one on top is not done here; take a base model without one"
+        )
 
 
 def kinds_of(names: Iterable[str]) -> list[tuple[str, int]]:

@@ -100,14 +100,17 @@ class ThroughModel:
 
 
 def _recompute(model: Any) -> None:
-    """Turns activation checkpointing on.
+    """Turns activation checkpointing on, in the parts of the model that can do it.
 
     Layers do it only in training mode, so they are put into it; what is in them stays as it is, and
     their own dropout is off.
     """
     from transformers.modeling_layers import GradientCheckpointingLayer
 
-    model.activation_checkpointing_enable()
+    parts = [model] if model.supports_gradient_checkpointing else model.modules()
+    for part in parts:
+        if getattr(part, "supports_gradient_checkpointing", False):
+            part.activation_checkpointing_enable()
     for layer in model.modules():
         if not isinstance(layer, GradientCheckpointingLayer):
             continue

@@ -46,8 +46,13 @@ def fill(question_id):
 
 def taught(folder, *, n=20, per_source=4, checkpointing=False, **settings):
     """`(learner, examples, settings, scope)` of a checkpoint."""
-    chosen = Settings(**settings)
     model = open_transformers(str(folder))
+    return teaching(model, n=n, per_source=per_source, checkpointing=checkpointing, **settings)
+
+
+def teaching(model, *, n=20, per_source=4, checkpointing=False, **settings):
+    """The same of a model that is open."""
+    chosen = Settings(**settings)
     scope = plan_scope(model.loaded.model, model.loaded.family.model_type, chosen.scope)
     tokens = {word: tuple(model.encoder.ending(asked(0), word)) for word in LABELS}
     answers = [(LABELS[i % 2], tokens[LABELS[i % 2]]) for i in range(n)]

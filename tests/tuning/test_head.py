@@ -7,6 +7,7 @@ import pytest
 import tiny
 import tiny_others
 from safetensors.torch import load_file, save_file
+from test_families import opening
 from tiny import torch
 
 from otoscope.representations.features import Targets, write_features
@@ -18,8 +19,12 @@ from otoscope.tuning.head import FromStates, OnlyHead, check_states, read_head
 from otoscope.tuning.masks import Passing
 from otoscope.tuning.settings import Settings, TuningError
 from otoscope.tuning.training import train
-from tests.tuning.lessons import asked, rows, taught
+from tests.tuning.lessons import asked, rows, taught, teaching
 
+pytestmark = pytest.mark.filterwarnings(
+    # peft asks transformers by an old name when it makes an adapter
+    "ignore:.is_gradient_checkpointing. is deprecated:FutureWarning"
+)
 N = 16
 NAME = "language_model.lm_head.weight"
 """What transformers calls it in a checkpoint of Qwen2-Audio."""
@@ -72,6 +77,17 @@ def test_the_weights_are_those_of_training_through_the_model(family, dropout, tm
     assert history.losses[-1] < 0.95 * history.losses[0]
     assert [v.said for v in again.validations] == [v.said for v in history.validations]
     assert again.validations[-1].preferred == history.validations[-1].preferred
+
+
+@pytest.mark.parametrize("family", sorted(set(tiny_others.OTHERS) - {"phi4_multimodal"}))
+def test_of_every_family_states_predict_what_the_model_does(family, tmp_path, monkeypatch):
+    through, examples, settings, _ = teaching(opening(family, tmp_path, monkeypatch), n=8)
+    weight = read_head(str(tmp_path), None, "float32")
+    kept = from_states(weight, examples, seen(through.model, 8), settings)
+    for place in (0, 3):
+        whole, own = through.judge([place])[0], kept.judge([place])[0]
+        assert own.loss == pytest.approx(whole.loss, rel=1e-5)
+        assert own[1:] == whole[1:]
 
 
 TOKENS = {"decrease": (1, 3, 9), "increase": (2, 3, 9)}
