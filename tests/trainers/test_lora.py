@@ -104,6 +104,7 @@ class TestListing:
         assert "answer    decrease  'd' 'e' 'c' 'r' 'e' 'a' 's' 'e' '<|im_end|>' '\\n'\n" in said
         # a tenth of 4 sources is none, but one validates
         assert "12 clips to learn from, 4 to validate" in said
+        assert "16 clips a step, 16 by each of 1 process(es)" in said
         assert not (tmp_path / "a").exists()
 
     def test_the_published_division(self, data, checkpoint, tmp_path):
