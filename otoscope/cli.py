@@ -5,6 +5,7 @@ otoscope compare runs/first runs/second
 otoscope show runs/first ID
 otoscope audit-parse runs/first
 otoscope fit-observer --dataset ./vocalgrad --out observer.json
+otoscope inside studies/listener
 otoscope doctor
 """
 
@@ -187,6 +188,23 @@ def report(
             page = meld.report(runs, out)
         else:
             page = perception.report(runs, out, dataset=dataset)
+    typer.echo(f"look at it: {page}")
+
+
+@app.command()
+def inside(
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="A study's folder.")],
+) -> None:
+    """Writes a page and tables of what a model encodes, what it says, and what teaching changed.
+
+    A study under way has a report too; it says what is not there yet.
+
+    otoscope inside studies/listener
+    """
+    from otoscope.reports.inside import write_inside
+
+    with _clear_errors():
+        page = write_inside(study)
     typer.echo(f"look at it: {page}")
 
 

@@ -1,0 +1,189 @@
+"""Small pictures of a study: shares over stages or layers, as lines with bands or as bars.
+
+They take their colours from the page's style sheet, so they follow it into dark mode.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from markupsafe import Markup, escape
+
+WIDTH, HEIGHT = 250, 150
+LEFT, RIGHT, TOP, BOTTOM = 26, 8, 6, 18
+MOST_TICKS = 8
+
+
+class Point(NamedTuple):
+    """A share with its interval at one of the labelled places; not drawn where it is None."""
+
+    share: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class Line(NamedTuple):
+    """Shares over all labels.
+
+    Attributes:
+        name: What it is, shown when pointed at.
+        css: Its colour, a class of the style sheet; more classes may follow.
+        points: One for each label.
+        said: A share that is the same for all labels, drawn as a dashed line.
+    """
+
+    name: str
+    css: str
+    points: Sequence[Point]
+    said: float | None = None
+
+
+class Scale(NamedTuple):
+    """What the vertical axis shows, as shares; panels to be compared have the same."""
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def y(self, share: float) -> float:
+        """How far down a share lies; what lies outside is put on the edge."""
+        inside = min(max(share, self.low), self.high)
+        height = HEIGHT - TOP - BOTTOM
+        return TOP + height * (self.high - inside) / (self.high - self.low)
+
+
+def fitting(lines: Sequence[Line], *, low: float, high: float) -> Scale:
+    """A scale in steps of a tenth that holds all estimates, and at least `low` to `high`.
+
+    >>> fitting([Line("", "", [Point(0.32), Point(0.9)])], low=0.4, high=1.0)
+    Scale(low=0.3, high=1.0)
+    """
+    values = [p.share for line in lines for p in line.points if p.share is not None]
+    values += [line.said for line in lines if line.said is not None]
+    tenths = [10 * value for value in (*values, low, high)]
+    return Scale(int(min(tenths) + 1e-9) / 10, -int(-max(tenths) + 1e-9) / 10)
+
+
+def line_panel(
+    lines: Sequence[Line], labels: Sequence[str], *, scale: Scale, chance: float | None, alt: str
+) -> Markup:
+    """Lines over labelled places, each with a band for its interval.
+
+    Args:
+        lines: The first lies on top.
+        labels: Names of places, from left to right.
+        scale: Of the vertical axis.
+        chance: Marked with a fine dashed line.
+        alt: What the picture shows, for those who cannot see it.
+    """
+    places = _places(len(labels))
+    drawn = [_line(line, labels, places, scale) for line in reversed(lines)]
+    return _panel([_axes(labels, places, scale, chance), *drawn], alt)
+
+
+def bar_panel(bars: Sequence[Line], labels: Sequence[str], *, scale: Scale, alt: str) -> Markup:
+    """Bars side by side at labelled places, each with a whisker for its interval."""
+    across = (WIDTH - LEFT - RIGHT) / max(1, len(labels))
+    places = [LEFT + across * (k + 0.5) for k in range(len(labels))]
+    width = min(14.0, 0.8 * across / max(1, len(bars)))
+    drawn = []
+    for nth, bar in enumerate(bars):
+        apart = width * (nth - (len(bars) - 1) / 2)
+        for point, label, place in zip(bar.points, labels, places, strict=True):
+            if point.share is not None:
+                drawn.append(_bar(bar, point, label, place + apart, width, scale))
+    return _panel([_axes(labels, places, scale, None), *drawn], alt)
+
+
+def _bar(bar: Line, point: Point, label: str, x: float, width: float, scale: Scale) -> str:
+    assert point.share is not None
+    top, floor = sorted((scale.y(point.share), scale.y(0.0)))
+    return (
+        f'<g class="{bar.css}"><title>{_told(bar, point, label)}</title>'
+        f'<rect class="bar" x="{x - width / 2:.1f}" y="{top:.1f}" width="{0.9 * width:.1f}" '
+        f'height="{floor - top:.1f}"/>{_whisker(point, x, scale)}</g>'
+    )
+
+
+def _line(line: Line, labels: Sequence[str], places: Sequence[float], scale: Scale) -> str:
+    there = [(p, label, x) for p, label, x in zip(line.points, labels, places, strict=True)]
+    known = [(p, label, x, p.share) for p, label, x in there if p.share is not None]
+    band = [(x, p.low, p.high) for p, _, x, _ in known if p.low is not None and p.high is not None]
+    parts = []
+    if len(band) > 1:
+        edge = [f"{x:.1f},{scale.y(high):.1f}" for x, _, high in band]
+        edge += [f"{x:.1f},{scale.y(low):.1f}" for x, low, _ in reversed(band)]
+        parts.append(f'<polygon class="band" points="{" ".join(edge)}"/>')
+    elif band:
+        parts += [_whisker(p, x, scale) for p, _, x, _ in known]
+    points = " ".join(f"{x:.1f},{scale.y(share):.1f}" for _, _, x, share in known)
+    parts.append(f'<polyline class="path" points="{points}"/>')
+    parts += [
+        f'<circle cx="{x:.1f}" cy="{scale.y(share):.1f}" r="2.6">'
+        f"<title>{_told(line, p, label)}</title></circle>"
+        for p, label, x, share in known
+    ]
+    if line.said is not None:
+        y = scale.y(line.said)
+        parts.append(
+            f'<line class="said" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}">'
+            f"<title>{escape(line.name)}, answers: {100 * line.said:.1f} %</title></line>"
+        )
+    return f'<g class="{line.css}">{"".join(parts)}</g>'
+
+
+def _whisker(point: Point, x: float, scale: Scale) -> str:
+    if point.low is None or point.high is None:
+        return ""
+    return (
+        f'<line class="reach" x1="{x:.1f}" x2="{x:.1f}" y1="{scale.y(point.low):.1f}" '
+        f'y2="{scale.y(point.high):.1f}"/>'
+    )
+
+
+def _told(line: Line, point: Point, label: str) -> Markup:
+    assert point.share is not None
+    reach = ""
+    if point.low is not None and point.high is not None:
+        reach = f" ({100 * point.low:.1f} to {100 * point.high:.1f})"
+    return escape(f"{line.name}, {label}: {100 * point.share:.1f}{reach}")
+
+
+def _places(n: int) -> list[float]:
+    room = WIDTH - LEFT - RIGHT - 16
+    return [LEFT + 8 + room * (k / (n - 1) if n > 1 else 0.5) for k in range(n)]
+
+
+def _axes(
+    labels: Sequence[str], places: Sequence[float], scale: Scale, chance: float | None
+) -> str:
+    step = 0.1 if scale.high - scale.low <= 0.4 else 0.2 if scale.high - scale.low <= 0.6 else 0.25
+    n_steps = int((scale.high - scale.low) / step + 1e-6)
+    parts = []
+    for k in range(n_steps + 1):
+        share = scale.high - k * step
+        y = scale.y(share)
+        parts.append(
+            f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            f'<text x="{LEFT - 4}" y="{y + 3.5:.1f}" text-anchor="end">{_in_per_cent(share)}</text>'
+        )
+    if chance is not None:
+        y = scale.y(chance)
+        parts.append(
+            f'<line class="chance" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        )
+    every = -(-len(labels) // MOST_TICKS)
+    for k, (label, x) in enumerate(zip(labels, places, strict=True)):
+        if k % every == 0:
+            parts.append(
+                f'<text x="{x:.1f}" y="{HEIGHT - 4}" text-anchor="middle">{escape(label)}</text>'
+            )
+    return f'<g class="axes">{"".join(parts)}</g>'
+
+
+def _in_per_cent(share: float) -> str:
+    return f"{100 * share:.0f}".replace("-0", "0").replace("-", "−")
+
+
+def _panel(parts: Sequence[str], alt: str) -> Markup:
+    return Markup('<svg class="panel" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
+        WIDTH, HEIGHT, alt
+    ) + Markup("".join(parts) + "</svg>")

@@ -1,0 +1,249 @@
+"""A study read for its report: what probes, answers and states say, and what is not there.
+
+Nothing of a study has to be there: it may be under way. What cannot be read is named and left out.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from otoscope.audits.runs import RunError
+from otoscope.probes import encoded, table
+from otoscope.probes.alignment import Alignment, AlignmentError, align, refuse_other_rows
+from otoscope.probes.predicting import ProbeError
+from otoscope.reports.perception_scores import prompt_to_show
+from otoscope.reports.readings import Answers, read_runs
+from otoscope.representations.features import Features, FeaturesError
+from otoscope.representations.sites import site_of
+
+BASE, TUNED = "base", "tuned-"
+ACROSS = ("base-on-other", "other-on-base")
+READ_SPLIT = "test"
+UNREADABLE = (
+    OSError, pa.ArrowException, RunError, ProbeError, FeaturesError, AlignmentError, LookupError,
+    ValueError,
+)  # fmt: skip
+
+Record = Mapping[str, Any]
+
+
+class NoStudy(LookupError):
+    """A folder that is not a study."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What was found in a study's folder, by model: `base`, or `tuned-CATEGORY`.
+
+    Attributes:
+        about: What study.json says.
+        categories: In the order of the tables, without `all`.
+        models: Those of which anything is there or should be, base first.
+        probes: Rows of probes.parquet.
+        encoded: Rows of encoded.parquet.
+        across: Rows of probes.parquet of the controls across profiles, by folder.
+        runs: Questions about a clip's direction, in one prompt.
+        prompts: Its name.
+        alignments: Angles at each state where the answer is predicted, by model and site.
+        synthetic: Whether a machine spoke; None where nobody says.
+        missing: A sentence for each part that is not there or cannot be used.
+    """
+
+    about: Record
+    categories: tuple[str, ...]
+    models: tuple[str, ...]
+    probes: Mapping[str, list[dict[str, Any]]]
+    encoded: Mapping[str, list[dict[str, Any]]]
+    across: Mapping[str, list[dict[str, Any]]]
+    runs: Mapping[str, Answers]
+    prompts: Mapping[str, str]
+    alignments: Mapping[tuple[str, str], Alignment]
+    synthetic: bool | None
+    missing: tuple[str, ...]
+
+
+@dataclass
+class _Parts:
+    """Reads one part after the other, and notes those that cannot be read."""
+
+    missing: list[str] = field(default_factory=list)
+
+    def read(self, folder: Path, name: str, reader: Callable[[Path], Any]) -> Any:
+        """What `reader` makes of a part; None, and a note, where it cannot."""
+        path = folder / name
+        if not path.exists():
+            self.missing.append(f"{name} is not there yet")
+            return None
+        try:
+            return reader(path)
+        except UNREADABLE as error:
+            text = error.args[0] if isinstance(error, LookupError) and error.args else error
+            self.missing.append(f"{name} is left out: {text}")
+            return None
+
+
+def model_name(model: str) -> str:
+    """A model as it is called in print.
+
+    >>> model_name("base"), model_name("tuned-voice_pitch")
+    ('base', 'taught voice pitch')
+    """
+    return f"taught {taught(model).replace('_', ' ')}" if taught(model) else model
+
+
+def taught(model: str) -> str:
+    """The category that a model was taught; empty for the base.
+
+    >>> taught("tuned-volume"), taught("base")
+    ('volume', '')
+    """
+    return model.removeprefix(TUNED) if model.startswith(TUNED) else ""
+
+
+def read_study(folder: Path) -> Study:
+    """Reads whatever is there.
+
+    Raises:
+        NoStudy: Nothing of a study is in the folder.
+    """
+    about = _about(folder)
+    config = about.get("config") or {}
+    models = _models(folder, config)
+    parts = _Parts()
+    probes, joined, runs, prompts = {}, {}, {}, {}
+    for model in models:
+        if (answers := parts.read(folder, f"runs/{model}", _answers)) is not None:
+            prompts[model], runs[model] = answers
+        if model != BASE and not config.get("probe_taught", True):
+            continue
+        rows = parts.read(folder, f"probes/{model}/probes.parquet", _rows(table.COLUMNS))
+        if rows is not None:
+            probes[model] = rows
+        rows = parts.read(folder, f"probes/{model}/encoded.parquet", _rows(encoded.COLUMNS))
+        if rows is not None:
+            joined[model] = rows
+    across = {}
+    for name in ACROSS:
+        if config.get("other") or (folder / "probes" / name).is_dir():
+            rows = parts.read(folder, f"probes/{name}/probes.parquet", _rows(table.COLUMNS))
+            if rows is not None:
+                across[name] = rows
+    alignments = _alignments(folder, models, config, parts)
+    seen = [row["category"] for rows in (*probes.values(), *joined.values()) for row in rows]
+    seen += [name for answers in runs.values() for name in answers.values("category")]
+    order = dict.fromkeys([*config.get("categories", ()), *sorted(set(seen) - {table.ALL})])
+    return Study(
+        about,
+        tuple(name for name in order if name in set(seen)),
+        models,
+        probes,
+        joined,
+        across,
+        runs,
+        prompts,
+        alignments,
+        _synthetic(folder, about),
+        tuple(parts.missing),
+    )
+
+
+def _about(folder: Path) -> dict[str, Any]:
+    path = folder / "study.json"
+    if not path.exists():
+        if not any((folder / name).is_dir() for name in ("runs", "probes", "features")):
+            raise NoStudy(f"{folder} is no study; make one with `python -m trainers.study`")
+        return {}
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise NoStudy(f"{path} cannot be read: {error}") from error
+    if not isinstance(about, dict):
+        raise NoStudy(f"{path} should hold names and values")
+    return about
+
+
+def _models(folder: Path, config: Record) -> tuple[str, ...]:
+    found = {
+        path.name
+        for part in ("runs", "probes", "features")
+        for path in folder.glob(f"{part}/{TUNED}*")
+    }
+    asked = [TUNED + name for name in config.get("teach", ())]
+    return (BASE, *dict.fromkeys([*asked, *sorted(found)]))
+
+
+def _rows(columns: pa.Schema) -> Callable[[Path], list[dict[str, Any]]]:
+    """A reader of a table with at least these columns; NaN becomes None."""
+
+    def read(path: Path) -> list[dict[str, Any]]:
+        rows = pq.read_table(path)
+        if lacking := sorted(set(columns.names) - set(rows.column_names)):
+            raise ProbeError(f"it lacks the columns {', '.join(lacking)}; probe again")
+        return [
+            {
+                name: None if isinstance(value, float) and math.isnan(value) else value
+                for name, value in row.items()
+            }
+            for row in rows.to_pylist()
+        ]
+
+    return read
+
+
+def _answers(path: Path) -> tuple[str, Answers]:
+    (run,) = read_runs([path])
+    prompt = prompt_to_show(run, [run])
+    if prompt is None:
+        raise RunError("it asks nothing about the direction of a change")
+    return prompt, run.clips.where(base=prompt)
+
+
+def _alignments(
+    folder: Path, models: tuple[str, ...], config: Record, parts: _Parts
+) -> dict[tuple[str, str], Alignment]:
+    found: dict[tuple[str, str], Alignment] = {}
+    base: Features | None = None
+    for model in models:
+        if model != BASE and not config.get("probe_taught", True):
+            continue
+        features = parts.read(folder, f"features/{model}", Features.open)
+        if features is None:
+            continue
+        try:
+            if base is not None:
+                refuse_other_rows({BASE: base, model_name(model): features})
+            for site in sorted(filter(is_said, features.sites), key=table.site_order):
+                found[model, site] = align(features, site, split=READ_SPLIT, pairs_per_source=None)
+        except (AlignmentError, FeaturesError) as error:
+            parts.missing.append(f"angles between directions of features/{model}: {error}")
+        base = features if model == BASE else base
+    return found
+
+
+def is_said(site: str) -> bool:
+    """Whether a site is a state where the answer is predicted: `text.K`."""
+    place = site_of(site)
+    return place.kind == "text" and place.position is None and place.layer is not None
+
+
+def _synthetic(folder: Path, about: Record) -> bool | None:
+    """Whether the dataset's own card says that a machine spoke."""
+    from huggingface_hub import DatasetCard
+
+    source = (about.get("config") or {}).get("dataset")
+    run = folder / "runs" / BASE / "run.json"
+    if source is None and run.exists():
+        source = json.loads(run.read_text(encoding="utf-8")).get("dataset")
+    if not source or not (Path(str(source)) / "README.md").is_file():
+        return None
+    try:
+        tags = DatasetCard.load(Path(str(source)) / "README.md").data.tags
+    except (ValueError, OSError):
+        return None
+    return None if tags is None else "synthetic" in tags
