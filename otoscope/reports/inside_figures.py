@@ -3,6 +3,7 @@
 They take their colours from the page's style sheet, so they follow it into dark mode.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -59,7 +60,7 @@ def fitting(lines: Sequence[Line], *, low: float, high: float) -> Scale:
     values = [p.share for line in lines for p in line.points if p.share is not None]
     values += [line.said for line in lines if line.said is not None]
     tenths = [10 * value for value in (*values, low, high)]
-    return Scale(int(min(tenths) + 1e-9) / 10, -int(-max(tenths) + 1e-9) / 10)
+    return Scale(math.floor(min(tenths) + 1e-9) / 10, math.ceil(max(tenths) - 1e-9) / 10)
 
 
 def line_panel(
@@ -155,11 +156,13 @@ def _places(n: int) -> list[float]:
 def _axes(
     labels: Sequence[str], places: Sequence[float], scale: Scale, chance: float | None
 ) -> str:
-    step = 0.1 if scale.high - scale.low <= 0.4 else 0.2 if scale.high - scale.low <= 0.6 else 0.25
-    n_steps = int((scale.high - scale.low) / step + 1e-6)
+    room = scale.high - scale.low
+    step = next(tenths for tenths in (1, 2, 5) if room / tenths <= 0.6 or tenths == 5)
     parts = []
-    for k in range(n_steps + 1):
-        share = scale.high - k * step
+    for tenths in range(-10, 11, step):
+        share = tenths / 10
+        if not scale.low - 1e-9 <= share <= scale.high + 1e-9:
+            continue
         y = scale.y(share)
         parts.append(
             f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
@@ -180,7 +183,7 @@ def _axes(
 
 
 def _in_per_cent(share: float) -> str:
-    return f"{100 * share:.0f}".replace("-0", "0").replace("-", "−")
+    return f"{100 * share:.0f}".replace("-", "−")
 
 
 def _panel(parts: Sequence[str], alt: str) -> Markup:

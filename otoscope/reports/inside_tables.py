@@ -306,13 +306,14 @@ def alignment_maps(study: Study) -> list[Sheet]:
     for model in dict.fromkeys(model for model, _ in study.alignments):
         site = [site for key, site in study.alignments if key == model][-1]
         found = study.alignments[model, site]
+        names = sorted(found.categories, key=lambda name: _place(study, name))
+        places = [found.categories.index(name) for name in names]
+        cosines = found.cosines[np.ix_(places, places)].tolist()
         rows = tuple(
-            _without_nan(
-                {"category": name, **dict(zip(found.categories, line.tolist(), strict=True))}
-            )
-            for name, line in zip(found.categories, found.cosines, strict=True)
+            _without_nan({"category": name, **dict(zip(names, line, strict=True))})
+            for name, line in zip(names, cosines, strict=True)
         )
-        columns = [Column(name, name.replace("_", " "), "number") for name in found.categories]
+        columns = [Column(name, name.replace("_", " "), "number") for name in names]
         made.append(
             Sheet(
                 f"alignment_map_{model}",
@@ -419,8 +420,13 @@ def _with_ridge(rows: Sequence[Row]) -> list[Row]:
 
 
 def _by_category(study: Study, rows: Sequence[Row]) -> list[Row]:
-    place = {name: k for k, name in enumerate((*study.categories, ALL))}
-    return sorted(rows, key=lambda row: place.get(row["category"], len(place)))
+    return sorted(rows, key=lambda row: _place(study, row["category"]))
+
+
+def _place(study: Study, category: str) -> int:
+    """Where a category stands in tables; one that the study does not name stands last."""
+    order = (*study.categories, ALL)
+    return order.index(category) if category in order else len(order)
 
 
 def _grid(study: Study, found: dict[tuple[str, str], Any], columns: Sequence[str]) -> list[Row]:

@@ -1,0 +1,267 @@
+"""The report of a study, from files whose numbers are written by hand."""
+
+import csv
+import json
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from otoscope.cli import app
+from otoscope.probes import encoded, table
+from otoscope.reports.inside import write_inside
+from otoscope.reports.inside_figures import Line, Point, Scale, line_panel
+from otoscope.reports.inside_reading import NoStudy, read_study
+from otoscope.reports.inside_tables import (
+    encoded_at_last,
+    heat_maps,
+    position_rows,
+    stage_rows,
+    tables,
+    transfer_rows,
+)
+from otoscope.representations.features import write_features
+from otoscope.representations.sites import site_of
+from tests.reports.written_runs import question, right_or_wrong, write_run
+
+CATEGORIES = ("volume", "echo")
+N_SOURCES = 4
+
+
+def probe_row(site, category, accuracy, **columns):
+    place = site_of(site)
+    return {
+        "model": "m", "adapter": "", "prompt": "main", "split": "published",
+        "site": site, "kind": place.kind, "layer": place.layer, "position": place.position or "",
+        "category": category, "method": "probe", "n_test": 40, "n_sources": N_SOURCES,
+        "n_seeds": 1, "n_train": 80, "n_no_effect": 0, "accuracy": accuracy,
+        "accuracy_low": accuracy - 0.1, "accuracy_high": accuracy + 0.05,
+        "balanced_accuracy": accuracy - 0.01, "control_accuracy": float("nan"), **columns,
+    }  # fmt: skip
+
+
+def write_probes(folder, rows, joined=()):
+    folder.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows, table.COLUMNS), folder / "probes.parquet")
+    if joined:
+        pq.write_table(pa.Table.from_pylist(joined, encoded.COLUMNS), folder / "encoded.parquet")
+
+
+def encoded_row(layer, category, share):
+    return {
+        "site": f"text.{layer}", "kind": "text", "layer": layer, "position": "",
+        "category": category, "method": "probe", "n": 40, "n_sources": N_SOURCES,
+        "encoded_not_said": share, "encoded_not_said_low": share - 0.05,
+        "encoded_not_said_high": share + 0.05, "beyond_guessing": share - 0.2, "p_holm": 0.0625,
+    }  # fmt: skip
+
+
+def write_answers(folder, n_right):
+    """Two clips of each source and category; the first `n_right[category]` sources are right."""
+    rows = [
+        question(f"{c}{k}{way}", category=c, label=way, source_id=f"s{k}")
+        for c, k, way in product(n_right, range(N_SOURCES), ("increase", "decrease"))
+    ]
+    right = [int(row["source_id"][1:]) < n_right[row["category"]] for row in rows]
+    return write_run(folder, rows, right_or_wrong(rows, right))
+
+
+def write_states(folder, opposed):
+    """In both categories rising is +1 at the first place, or against each other."""
+    cells = list(product(CATEGORIES, range(N_SOURCES), ("up", "down")))
+    signs = [
+        (1 if way == "up" else -1) * (-1 if opposed and category == "echo" else 1)
+        for category, _, way in cells
+    ]
+    write_features(
+        folder,
+        {
+            "id": [f"{c}{k}{way}" for c, k, way in cells],
+            "category": [c for c, _, _ in cells],
+            "label": [int(way == "up") for _, _, way in cells],
+            "source_id": [f"s{k}" for _, k, _ in cells],
+            "split": ["test"] * len(cells),
+            "direction": [way for _, _, way in cells],
+        },
+        {"text.2": np.array([[sign, 0.0] for sign in signs], np.float32)},
+        model="m",
+        prompt="main",
+    )
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A base and a model taught volume; two layers, a position at layers 0, 2 and 12."""
+    folder = tmp_path / "study"
+    folder.mkdir()
+    about = {
+        "schema": 1,
+        "config": {"categories": CATEGORIES, "teach": ["volume"], "model": "<i>m</i>"},
+        "steps": [],
+        "never_run": "A <b>real</b> model.",
+    }
+    (folder / "study.json").write_text(json.dumps(about))
+    sites = {"mel": 0.9, "pre_llm": 0.8, "audio.2": 0.7, "text.0": 0.5, "text.2": 0.75}
+    sites |= {"text.0@q_l": 0.55, "text.2@q_l": 0.65, "text.12@q_l": 0.66}
+    for model, more in (("base", 0.0), ("tuned-volume", 0.1)):
+        rows = [probe_row(s, c, a + more) for (s, a), c in product(sites.items(), CATEGORIES)]
+        rows += [probe_row("text.2", "volume", 0.6, method="ridge")]
+        joined = [encoded_row(k, c, 0.3 + k / 10) for k, c in product((0, 2), CATEGORIES)]
+        write_probes(folder / "probes" / model, rows, joined if model == "base" else ())
+        write_states(folder / "features" / model, opposed=model != "base")
+    write_answers(folder / "runs" / "base", {"volume": 1, "echo": 2})
+    write_answers(folder / "runs" / "tuned-volume", {"volume": 3, "echo": 1})
+    return folder
+
+
+def test_transfer_is_counted_from_the_answers(study):
+    found = {(row["key"], row["asked"]): row for row in transfer_rows(read_study(study))}
+    # 1 and 2 of 4 sources right; taught: 3 and 1 of 4
+    assert found["base", "volume"]["accuracy"] == 0.25
+    assert found["base", "echo"]["accuracy"] == 0.5
+    assert found["tuned-volume", "all"]["accuracy"] == 0.5
+    taught = found["tuned-volume", "volume"]
+    assert (taught["accuracy"], taught["change"], taught["n_shared"]) == (0.75, 0.5, 8)
+    assert found["tuned-volume", "echo"]["change"] == -0.25
+    assert found["tuned-volume", "all"]["change"] == pytest.approx(0.125)
+    assert taught["change_low"] < 0.5 < taught["change_high"]
+    assert "change" not in found["base", "volume"]
+
+
+def test_an_interval_counts_sources_and_not_clips(study):
+    (row, *_) = transfer_rows(read_study(study))
+    # One right of four sources, by Cochran: the excesses are 3/4 once and -1/4 thrice, over 4
+    error = np.sqrt(4 / 3 * (0.75**2 + 3 * 0.25**2) / 16)
+    reach = 3.182446 * error / (0.25 * 0.75)
+    low, high = (1 / (1 + np.exp(np.log(3) + sign * reach)) for sign in (1, -1))
+    assert (row["n"], row["n_sources"]) == (8, 4)
+    assert (row["accuracy_low"], row["accuracy_high"]) == pytest.approx((low, high), rel=1e-5)
+
+
+def test_stages_end_at_the_last_layer_that_has_no_position(study):
+    rows = stage_rows(read_study(study))
+    own = [row for row in rows if (row["key"], row["category"]) == ("base", "volume")]
+    assert [(row["stage"], row["site"]) for row in own] == [
+        ("mel", "mel"), ("pre_llm", "pre_llm"), ("audio.last", "audio.2"), ("text.last", "text.2"),
+    ]  # fmt: skip
+    assert own[-1]["ridge"] == 0.6
+
+
+def test_a_map_has_a_row_a_category_and_a_column_a_layer(study):
+    base, tuned = heat_maps(read_study(study))
+    assert base.rows == tuple({"category": c, "0": 0.5, "2": 0.75} for c in CATEGORIES)
+    assert tuned.rows[0]["2"] == pytest.approx(0.85)
+
+
+def test_positions_are_at_the_layers_nearest_to_the_published(study):
+    rows = [row for row in position_rows(read_study(study)) if row["key"] == "base"]
+    # Of 0, 2 and 12: nearest to 1 is 0 (the lower of two), to 10 and to 25 is 12
+    assert {(row["layer"], row["position"]) for row in rows} == {(0, "q_l"), (0, "o"), (12, "q_l")}
+    at = {row["balanced_accuracy"] for row in rows}
+    assert sorted(at) == pytest.approx([0.49, 0.54, 0.65])
+
+
+def test_directions_that_agree_and_directions_that_oppose(study):
+    found = {sheet.name: sheet for sheet in tables(read_study(study))["alignment"]}
+    assert found["alignment_map_base"].rows[0] == pytest.approx(
+        {"category": "volume", "volume": 1.0, "echo": 1.0}
+    )
+    assert found["alignment_map_tuned-volume"].rows[0]["echo"] == pytest.approx(-1.0)
+    signed = [(row["key"], row["signed"], row["absolute"]) for row in found["alignment"].rows]
+    assert signed == [("base", 1.0, 1.0), ("tuned-volume", -1.0, 1.0)]
+
+
+def test_what_is_not_said_is_told_at_the_last_layer(study):
+    rows = encoded_at_last(read_study(study)).rows
+    assert [(r["category"], r["layer"], r["encoded_not_said"]) for r in rows] == [
+        ("volume", 2, 0.5), ("echo", 2, 0.5),
+    ]  # fmt: skip
+
+
+def test_the_page_is_whole_and_says_what_was_never_run(study):
+    page = write_inside(study)
+    text = page.read_text()
+    assert page == study / "report" / "inside.html"
+    assert "A &lt;b&gt;real&lt;/b&gt; model." in text
+    assert "&lt;i&gt;m&lt;/i&gt;" in text
+    assert "http" not in text.replace('http-equiv="Content', "").replace("http://www.w3.org", "")
+    assert "probes/tuned-volume/encoded.parquet is not there yet" in text
+    for name in ("stages", "layers", "transfer", "alignment", "encoded", "positions"):
+        assert (study / "report" / "tables" / f"{name}.md").read_text().startswith("### ")
+    with (study / "report" / "tables" / "transfer_matrix.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert rows[1] == {"taught": "volume", "volume": "0.75", "echo": "0.25", "all": "0.5"}
+
+
+def test_the_control_across_profiles_stands_beside_the_own_profile(study):
+    write_probes(study / "probes" / "base-on-other", [probe_row("text.2", "echo", 0.6)])
+    (sheet,) = tables(read_study(study))["across"]
+    echo = {row["key"]: row["accuracy"] for row in sheet.rows if row["category"] == "echo"
+            and row["site"] == "text.2"}  # fmt: skip
+    assert echo == {"base": 0.75, "base-on-other": 0.6}
+
+
+def test_a_study_that_has_only_begun_has_a_report(tmp_path):
+    (tmp_path / "study.json").write_text('{"schema": 1, "config": {}, "steps": []}')
+    text = write_inside(tmp_path).read_text()
+    assert "study.json does not say what was never run" in text
+    for part in ("runs/base", "probes/base/probes.parquet", "features/base"):
+        assert f"{part} is not there yet" in text
+
+
+def test_an_earlier_report_leaves_no_table_behind(study):
+    write_inside(study)
+    (study / "probes" / "base" / "encoded.parquet").unlink()
+    write_inside(study)
+    assert not (study / "report" / "tables" / "encoded.csv").exists()
+
+
+def test_damaged_parts_are_named_and_left_out(study):
+    (study / "probes" / "base" / "probes.parquet").write_bytes(b"not parquet")
+    bare = pa.table({"site": ["text.2"]})
+    pq.write_table(bare, study / "probes" / "base" / "encoded.parquet")
+    (study / "runs" / "base" / "plan.parquet").unlink()
+    told = " ".join(read_study(study).missing)
+    assert "probes/base/probes.parquet is left out" in told
+    assert "it lacks the columns" in told
+    assert "runs/base is left out" in told
+    assert write_inside(study).exists()
+
+
+def test_features_of_other_clips_are_not_set_beside_the_base(study):
+    path = study / "features" / "tuned-volume" / "rows.parquet"
+    rows = pq.read_table(path).to_pylist()
+    pq.write_table(pa.Table.from_pylist([r | {"id": r["id"] + "x"} for r in rows]), path)
+    found = read_study(study)
+    assert [model for model, _ in found.alignments] == ["base"]
+    assert any("not looked into over the same clips" in sentence for sentence in found.missing)
+
+
+@pytest.mark.parametrize(("tags", "said"), [("[synthetic]", True), ("[speech]", False)])
+def test_the_card_of_the_dataset_says_whether_a_machine_spoke(study, tmp_path, tags, said):
+    (tmp_path / "README.md").write_text(f"---\ntags: {tags}\n---\n")
+    about = json.loads((study / "study.json").read_text())
+    about["config"]["dataset"] = str(tmp_path)
+    (study / "study.json").write_text(json.dumps(about))
+    assert read_study(study).synthetic is said
+
+
+def test_what_is_no_study_is_refused(tmp_path):
+    with pytest.raises(NoStudy, match="is no study"):
+        write_inside(tmp_path)
+    told = CliRunner().invoke(app, ["inside", str(tmp_path)])
+    assert told.exit_code == 2
+    assert "is no study" in told.output
+
+
+def test_lines_are_drawn_where_their_shares_are():
+    line = Line("base", "s1", [Point(1.0, 0.9, 1.0), Point(None), Point(0.5, 0.4, 0.6)], said=0.75)
+    drawn = line_panel([line], ["0", "1", "2"], scale=Scale(0.5, 1.0), chance=0.5, alt="a < b")
+    # 126 high, from 6 to 132: 100 % at 6, 75 % at 69, 50 % at 132, and what is lower there too
+    assert 'points="34.0,6.0 234.0,132.0"' in drawn
+    assert 'y1="69.0" y2="69.0"' in drawn
+    assert 'points="34.0,6.0 234.0,106.8 234.0,132.0 34.0,31.2"' in drawn
+    assert 'aria-label="a &lt; b"' in drawn
