@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 
 WIDTH, HEIGHT = 250, 150
 LEFT, RIGHT, TOP, BOTTOM = 26, 8, 6, 18
+INSET = 14
 MOST_TICKS = 8
 
 
@@ -149,8 +150,8 @@ def _told(line: Line, point: Point, label: str) -> Markup:
 
 
 def _places(n: int) -> list[float]:
-    room = WIDTH - LEFT - RIGHT - 16
-    return [LEFT + 8 + room * (k / (n - 1) if n > 1 else 0.5) for k in range(n)]
+    room = WIDTH - LEFT - RIGHT - 2 * INSET
+    return [LEFT + INSET + room * (k / (n - 1) if n > 1 else 0.5) for k in range(n)]
 
 
 def _axes(
