@@ -160,7 +160,9 @@ def lora(
                 typer.echo("an output layer is trained from states by the first process alone")
                 return
             team = Alone()
-            lesson = with_states(from_states, model, category, settings, split, prompt)
+            lesson = with_states(
+                from_states, model, category, settings, split, prompt, trust_remote_code
+            )
         else:
             loading = {
                 "dtype": dtype, "device_map": device_map, "on_long": on_long,
@@ -175,7 +177,7 @@ def lora(
                 checkpointing=gradient_checkpointing and scope != "lm_head",
             )  # fmt: skip
         if team.process_index == 0:
-            show(lesson, settings)
+            show(lesson, settings, team.num_processes)
         if dry_run:
             return
         tune(lesson, settings, out, team, model, checkpoint_every)
@@ -251,7 +253,13 @@ def with_model(
 
 
 def with_states(
-    folder: Path, model: str, categories: list[str], settings: Any, split: str, prompt: str
+    folder: Path,
+    model: str,
+    categories: list[str],
+    settings: Any,
+    split: str,
+    prompt: str,
+    trust_remote_code: bool,
 ) -> Lesson:
     """Reads the states, and of the model its output layer and tokenizer only.
 
@@ -290,7 +298,9 @@ def with_states(
         for p, label in zip(rows["prompt_name"], rows["label_name"], strict=True)
     ]
     examples = examples_of(rows, list(zip(words, tokens, strict=True)), split, settings.seed)
-    tokenizer = AutoProcessor.from_pretrained(name, revision=revision).tokenizer
+    tokenizer = AutoProcessor.from_pretrained(
+        name, revision=revision, trust_remote_code=trust_remote_code
+    ).tokenizer
     for word, own in examples.words.items():
         check_tokens(word, own, tokenizer)
     head = OnlyHead(read_head(name, revision, described["dtype"]))
@@ -403,7 +413,7 @@ def processes() -> Any:
     return team
 
 
-def show(lesson: Lesson, settings: Any) -> None:
+def show(lesson: Lesson, settings: Any, n_processes: int) -> None:
     """Prints what will be trained, on what."""
     from otoscope.tuning.examples import told
 
@@ -416,6 +426,8 @@ def show(lesson: Lesson, settings: Any) -> None:
     for line in told(lesson.examples.words, lesson.decode):
         typer.echo(f"answer    {line}")
     typer.echo(f"{len(parts.train):,} clips to learn from, {len(parts.validation):,} to validate")
+    share = settings.share(n_processes)
+    typer.echo(f"{settings.batch_size} clips a step, {share} by each of {n_processes} process(es)")
     for note in lesson.notes:
         typer.echo(note)
 

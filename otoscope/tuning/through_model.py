@@ -12,10 +12,12 @@ import peft
 import torch
 
 from otoscope.models.base import Asked
+from otoscope.models.room import ran_out
 from otoscope.models.transformers_models import TransformersModel
 from otoscope.tuning.examples import Examples
 from otoscope.tuning.learning import Judged, judged
 from otoscope.tuning.masks import Passing
+from otoscope.tuning.settings import TuningError
 
 
 class ThroughModel:
@@ -49,17 +51,30 @@ class ThroughModel:
             _recompute(tuned.get_base_model())
 
     def learn(self, places: Sequence[int], epoch: int) -> list[float]:
-        """See `Learner`. Masks are drawn on the way back too, where layers are computed again."""
-        made = []
-        for place in places:
-            answer = self.examples.targets[place]
-            with self.passing.of(epoch, [(str(self.examples.rows["id"][place]), len(answer))]):
-                logits = self._logits(place)
-                right = torch.tensor(answer, device=logits.device)
-                loss = torch.nn.functional.cross_entropy(logits, right)
-                loss.backward()
-            made.append(float(loss.detach()))
-        return made
+        """See `Learner`.
+
+        Raises:
+            TuningError: A clip does not fit into memory.
+        """
+        try:
+            return [self._learnt(place, epoch) for place in places]
+        except RuntimeError as error:
+            if not ran_out(error):
+                raise
+            raise TuningError(
+                "out of memory with one clip a pass; try --gradient-checkpointing, --dtype "
+                "bfloat16, a smaller --scope, or --scope lm_head with --from-states"
+            ) from error
+
+    def _learnt(self, place: int, epoch: int) -> float:
+        """A clip's loss. Masks are drawn on the way back too, where layers are computed again."""
+        answer = self.examples.targets[place]
+        with self.passing.of(epoch, [(str(self.examples.rows["id"][place]), len(answer))]):
+            logits = self._logits(place)
+            right = torch.tensor(answer, device=logits.device)
+            loss = torch.nn.functional.cross_entropy(logits, right)
+            loss.backward()
+        return float(loss.detach())
 
     def judge(self, places: Sequence[int]) -> list[Judged]:
         """See `Learner`."""

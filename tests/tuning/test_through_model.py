@@ -59,6 +59,17 @@ def test_a_family_that_hears_with_an_adapter_is_refused(scope, tmp_path, monkeyp
         teaching(opened("phi4_multimodal", tmp_path, monkeypatch), scope=scope)
 
 
+def test_where_memory_runs_out_it_is_said_what_helps(tmp_path, monkeypatch):
+    learner, *_ = taught(tiny.save(tiny.qwen2_audio(), tmp_path), n=8)
+
+    def full(place):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(learner, "_logits", full)
+    with pytest.raises(TuningError, match="out of memory with one clip a pass; try --gradient"):
+        learner.learn([1], 0)
+
+
 def test_answers_are_judged_by_what_would_be_said(tmp_path):
     folder = tiny.save(tiny.qwen2_audio(), tmp_path / "tiny", scale=1.0)
     learner, examples, *_ = taught(folder, n=8)
