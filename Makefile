@@ -9,12 +9,18 @@ PYTEST := $(BIN)/python -m pytest -q
 export HF_HUB_OFFLINE := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
 
-.PHONY: demo test test-slow check bench clean
+.PHONY: demo listener test test-slow check bench clean
 
 demo: $(VENV)/can-build  ## A small VocalGrad, both profiles, from voices that ship in packages
 	$(BUILD) --profile paper --out $(DEMO)
 	$(BUILD) --profile controlled --out $(DEMO)-controlled
 	$(BIN)/python -m builders.vocalgrad compare $(DEMO) $(DEMO)-controlled --out demo/index.html
+
+LISTENING := $(BIN)/python -m builders.vocalgrad build --source voices:32 --splits train,test --no-beeps --verify none
+listener: $(VENV)/ready  ## A tiny audio language model that answers about volume and noise only
+	$(LISTENING) --profile paper --out demo/listening/paper
+	$(LISTENING) --profile controlled --out demo/listening/controlled
+	$(BIN)/python -m trainers.listener --dataset demo/listening/paper --out demo/listener
 
 test: $(VENV)/ready  ## Everything that takes seconds
 	$(PYTEST) -n 2 -m "not slow"
