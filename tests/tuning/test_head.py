@@ -41,9 +41,11 @@ def from_states(weight, examples, states, settings):
     return FromStates(tuned, examples, states, passing)
 
 
-def seen(model, n):
+def seen(model, n, at_once=4):
     """The states that predict the answers of `n` clips, as `trainers.extract` finds them."""
-    found = TransformersLooker(model).look([asked(i) for i in range(n)], ["answer"]).answers
+    looker = TransformersLooker(model)
+    parts = [[asked(i) for i in range(n)][k : k + at_once] for k in range(0, n, at_once)]
+    found = [answer for part in parts for answer in looker.look(part, ["answer"]).answers]
     lengths = [len(ids) for _, ids in found]
     return Targets(
         np.concatenate([states for states, _ in found]),
@@ -77,6 +79,20 @@ def test_the_weights_are_those_of_training_through_the_model(family, dropout, tm
     assert history.losses[-1] < 0.95 * history.losses[0]
     assert [v.said for v in again.validations] == [v.said for v in history.validations]
     assert again.validations[-1].preferred == history.validations[-1].preferred
+
+
+def test_in_bfloat16_too_where_states_were_seen_one_by_one(tmp_path):
+    made = tiny.qwen2_audio()
+    made[0].to(torch.bfloat16)
+    folder = tiny.save(made, tmp_path / "half", scale=1.0)
+    through, examples, settings, _ = taught(folder, n=N, epochs=2, learning_rate=1e-2)
+    weight = read_head(folder, None, "bfloat16")
+    kept = from_states(weight, examples, seen(through.model, N, at_once=1), settings)
+    model, _ = tuned(tmp_path / "model", through, examples, settings)
+    states, _ = tuned(tmp_path / "states", kept, examples, settings)
+    for name, own in model.items():
+        assert own.dtype == torch.float32, "what is trained keeps its precision"
+        assert (own - states[name]).norm() <= 1e-5 * own.norm(), name
 
 
 @pytest.mark.parametrize("family", sorted(set(tiny_others.OTHERS) - {"phi4_multimodal"}))
