@@ -114,9 +114,10 @@ def _respaced(marks: Marks, ratio: Float[np.ndarray, " n_samples"]) -> tuple[lis
             to.extend(marks.at[run].tolist())
             of.extend(run.tolist())
             continue
-        place, last = float(marks.at[run[0]]), marks.at[run[-1]]
+        place, after = float(marks.at[run[0]]), int(run[-1]) + 1
+        goes_on = marks.at[after] if after < len(marks.at) else marks.at[-1] + 1
         middles = (marks.at[run][1:] + marks.at[run][:-1]) / 2
-        while place <= last:
+        while place < goes_on:  # to where the voice ends, not its last mark: no hole between
             k = int(run[np.searchsorted(middles, place)])
             to.append(round(place))
             of.append(k)

@@ -14,7 +14,7 @@ from otoscope.acoustics.codec import CEILING, round_within_scale, to_float
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.gradients.audio_roughness import BLOCK_S, NOMINAL_RMS
 from otoscope.acoustics.gradients.speaking_speed import elapsed
-from otoscope.acoustics.grains import at_pitch, pitch_marks
+from otoscope.acoustics.grains import Marks, at_pitch, pitch_marks
 from otoscope.acoustics.loudness import level_gain
 from otoscope.acoustics.measures import MEASURES
 from otoscope.acoustics.rendering import CELLS, Cell, NothingChanges, Source
@@ -188,6 +188,19 @@ class TestPitch:
         made = at_pitch(x, marks, np.full(x.size, 1.19))
         np.testing.assert_allclose(made[:7_000], x[:7_000], atol=1e-5)
         np.testing.assert_allclose(made[-7_000:-200], x[-7_000:-200], atol=1e-5)
+
+    @pytest.mark.parametrize("ratio", [0.84, 0.9, 1.1, 1.19])
+    def test_no_hole_where_a_deep_voice_ends(self, ratio):
+        """100 Hz in grains of 10 ms, then hiss in grains of 5 ms.
+
+        At 1.19 the last grain up to the last mark of the voice is centred on 11 · 134 = 1479; it
+        ends at 1639, and the first of the hiss begins at 1760 - 80 = 1680.
+        """
+        at = np.concatenate([np.arange(0, 1_601, 160), np.arange(1_760, 3_281, 80)])
+        voiced = at <= 1_600
+        marks = Marks(at, np.where(voiced, 160, 80), voiced)
+        x = np.full(3_200, 0.5, np.float32)
+        np.testing.assert_allclose(at_pitch(x, marks, np.full(x.size, ratio)), x, atol=1e-3)
 
     @pytest.mark.parametrize("what", ["noise", "silence"])
     def test_a_clip_without_voice_is_refused_and_says_why(self, what):
