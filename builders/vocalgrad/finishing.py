@@ -20,6 +20,7 @@ from builders.vocalgrad.listening import Verify, listen_to
 from builders.vocalgrad.making import Built, owned, plain_disk_errors
 from builders.vocalgrad.observe import Report, observe
 from builders.vocalgrad.page import write_page
+from builders.vocalgrad.repository import configs_of
 from builders.vocalgrad.sources.base import Corpus
 from otoscope.acoustics.gradients import attribute_of
 from otoscope.progress import Progress
@@ -49,12 +50,13 @@ def finish(
         page = write_page(built, corpus, report, confounds)
         keep_findings(built, corpus, report, confounds)
     n_rows = sum(file["rows"] for file in built.files.values())
+    first = configs_of(built.plan, built.files)["all"][0]
     lines = [
         f"{n_rows:,} rows in {len(built.files)} files, {built.n_rows_made:,} made now; "
         f"{len(left_out(built, corpus))} left out of the corpus (the card says why), "
         f"{len(built.survey.doubtful)} with a span in doubt, "
         f"{sum(f['no_effect'] for f in built.files.values()):,} clips with no effect at their rate",
-        f'load it: load_dataset("{built.folder}", "{built.plan.categories[0]}")',
+        f'load it: load_dataset("{built.folder}", "{first}")',
         f"look at it: {page}",
     ]
     tables = observer_text(report) + confounds_text(confounds) if report.rows else ""

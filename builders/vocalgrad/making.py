@@ -24,6 +24,7 @@ from builders.vocalgrad.survey import (
     survey,
 )
 from builders.vocalgrad.workers import WorkerDied, run
+from otoscope.acoustics.rendering import CELLS
 from otoscope.acoustics.spans import DEFAULT_POLICIES
 from otoscope.progress import Progress
 
@@ -94,7 +95,8 @@ def plan_build(
 
     Raises:
         LookupError: An unknown category, or one without this profile.
-        BuildError: Unusable sources and `on_error` is `stop`, or no sources left.
+        BuildError: Unusable sources and `on_error` is `stop`, no sources left, or none of which
+            the profile makes any clip.
         SourceError: Two sources, or a source and a beep, share an id; see also `survey`.
     """
     progress = progress or Progress()
@@ -118,6 +120,12 @@ def plan_build(
         )
     if not seen.sources:
         raise BuildError(f"none of the {len(sources)} sources can be used")
+    if not any(s.cells(name, (0, len(CELLS))) for s in seen.sources for name in chosen):
+        why = Counter(reason for s in seen.sources for _, _, reason in s.left_out)
+        raise BuildError(
+            f"{profile} makes nothing of these sources ({', '.join(why)}); "
+            "ask for other --categories, or take other sources"
+        )
     tones = survey(beeps.sources, conditions=Conditions(profile, chosen)).sources if beeps else ()
     return Plan(chosen, profile, seen.sources, tones), seen
 

@@ -26,10 +26,15 @@ Files = Mapping[str, Mapping[str, Any]]
 
 
 def configs_of(plan: Plan, files: Files) -> dict[str, list[str]]:
-    """Config names and the folders each reads; `all` first, in generation order."""
-    present = {file["config"] for file in files.values()}
-    alone = [*plan.categories, "source", "beep"]
-    return {"all": list(plan.categories)} | {name: [name] for name in alone if name in present}
+    """Config names and the folders each reads; `all` first, in generation order.
+
+    A category of which the profile makes nothing is none: `load_dataset` fails on a split without
+    rows.
+    """
+    present = {file["config"] for file in files.values() if file["rows"]}
+    alone = [name for name in (*plan.categories, "source", "beep") if name in present]
+    parts = [name for name in plan.categories if name in present]
+    return {"all": parts} | {name: [name] for name in alone}
 
 
 def write_readme(folder: Path, plan: Plan, corpus: Corpus, files: Files, **card: Any) -> None:
@@ -37,7 +42,8 @@ def write_readme(folder: Path, plan: Plan, corpus: Corpus, files: Files, **card:
     infos, patterns = {}, {}
     for config, parts in configs_of(plan, files).items():
         of_config = {p: f for p, f in files.items() if f["config"] in parts}
-        splits = [s for s in SPLITS if any(f["split"] == s for f in of_config.values())]
+        filled = {f["split"] for f in of_config.values() if f["rows"]}
+        splits = [split for split in SPLITS if split in filled]
         infos[config] = _info(plan, config, of_config, splits)
         patterns[config] = {
             "data_files": [{"split": split, "path": _patterns(parts, split)} for split in splits]

@@ -8,12 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import soundfile
+from scipy import signal
 
+from builders.vocalgrad.making import BuildError
 from tests.builders.test_rows import COLUMNS
-from tests.builders.tiny_corpus import TWO, built_from, one_beep, speak
+from tests.builders.tiny_corpus import TWO, built_from, one_beep, planned, speak
 
 SPLITS = ("test", "train", "validation")
 
@@ -112,3 +115,35 @@ def test_a_rebuilt_folder_gives_its_new_rows(tmp_path):
         assert loaded["configs"]["volume/test"]["rows"] == on_disk(folder, ["volume"], "test")
         assert {row[1] for row in loaded["default"]} == {said}
     assert len(sizes) == 1
+
+
+def test_a_category_the_profile_makes_nothing_of_is_no_config(tmp_path):
+    """Nobody speaks in the test split, so pitch has clips for training only."""
+    speech = tmp_path / "speech"
+    speech.mkdir()
+    hiss = np.random.default_rng(0).standard_normal(20_000) * 0.1
+    hiss[:4_000] *= 0.01
+    hum = 0.2 * signal.sawtooth(2 * np.pi * 120 * np.arange(20_000) / 16_000)
+    hum[:4_000] = hiss[:4_000]
+    soundfile.write(speech / "hiss.wav", hiss, 16_000)
+    soundfile.write(speech / "hum.wav", hum, 16_000)
+    (speech / "metadata.csv").write_text(
+        "file_name,speaker_id,split,onset_sec,offset_sec\n"
+        "hiss.wav,a,test,0.3,1.2\nhum.wav,b,train,0.3,1.2\n"
+    )
+    options = {"categories": ["voice_pitch", "volume"], "profile": "controlled"}
+
+    out = tmp_path / "both" / "vocalgrad"
+    built_from(speech, out, splits=("test", "train"), **options)
+    found = load_in_parent_of(out, tmp_path / "hf")["configs"]
+    assert {name: len(config["rows"]) for name, config in found.items()} == {
+        "all/test": 24, "all/train": 48, "voice_pitch/train": 24, "volume/test": 24,
+        "volume/train": 24, "source/test": 1, "source/train": 1,
+    }  # fmt: skip
+
+    out = tmp_path / "test" / "vocalgrad"
+    built_from(speech, out, **options)
+    found = load_in_parent_of(out, tmp_path / "hf")["configs"]
+    assert set(found) == {"all/test", "volume/test", "source/test"}
+    with pytest.raises(BuildError, match=r"makes nothing of these sources.*no voiced frame"):
+        planned(speech, categories=["voice_pitch"], profile="controlled")
