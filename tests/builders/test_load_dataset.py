@@ -15,6 +15,7 @@ import soundfile
 from scipy import signal
 
 from builders.vocalgrad.making import BuildError
+from builders.vocalgrad.repository import configs_of
 from tests.builders.test_rows import COLUMNS
 from tests.builders.tiny_corpus import TWO, built_from, one_beep, planned, speak
 
@@ -117,6 +118,7 @@ def test_a_rebuilt_folder_gives_its_new_rows(tmp_path):
     assert len(sizes) == 1
 
 
+@pytest.mark.slow
 def test_a_category_the_profile_makes_nothing_of_is_no_config(tmp_path):
     """Nobody speaks in the test split, so pitch has clips for training only."""
     speech = tmp_path / "speech"
@@ -142,7 +144,10 @@ def test_a_category_the_profile_makes_nothing_of_is_no_config(tmp_path):
     }  # fmt: skip
 
     out = tmp_path / "test" / "vocalgrad"
-    built_from(speech, out, **options)
+    built = built_from(speech, out, **options)
+    assert configs_of(built.plan, built.files) == {
+        "all": ["volume"], "volume": ["volume"], "source": ["source"],
+    }  # fmt: skip
     found = load_in_parent_of(out, tmp_path / "hf")["configs"]
     assert set(found) == {"all/test", "volume/test", "source/test"}
     with pytest.raises(BuildError, match=r"makes nothing of these sources.*no voiced frame"):
