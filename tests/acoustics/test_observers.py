@@ -129,7 +129,7 @@ def heard(clips, category, cells):
         before = CUES[category](pcm, rate, span)
         answers = [named(source, category, cell, name, before) for cell in cells]
         right += [a == c.direction for a, c in zip(answers, cells, strict=True) if a is not None]
-    return np.array(right)
+    return np.array(right, bool)
 
 
 @needs_real_speech
