@@ -88,11 +88,19 @@ def recordings(folders: Sequence[Path]) -> tuple[list[Recorded], Counter[str]]:
         elif span.end - span.start < SHORTEST_S * rate:
             without[f"less than {SHORTEST_S:g} s of speech"] += 1
         else:
-            speaker = re.split("[_-]", path.stem)[0]
             found[key] = Recorded(
-                path.stem, speaker, recording.pcm, rate, recording.bit_depth, span
+                path.stem, speaker_of(path.stem), recording.pcm, rate, recording.bit_depth, span
             )
     return list(found.values()), without
+
+
+def speaker_of(name: str) -> str:
+    """The speaker in a recording's name.
+
+    >>> speaker_of("p225_001"), speaker_of("1988-24833-0000")
+    ('p225', '1988')
+    """
+    return re.split("[_-]", name)[0]
 
 
 def listen(recorded: Recorded, profiles: Sequence[str], tiers: Sequence[str]) -> Listened:

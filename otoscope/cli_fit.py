@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from otoscope.cli_options import Configs, DatasetName, Revision
 from otoscope.cli_run import plain_errors
 
 LEGEND = (
@@ -14,11 +15,11 @@ LEGEND = (
 
 
 def fit_observer(
-    dataset: Annotated[str, typer.Option(help="A folder or a Hub repository.")],
+    dataset: DatasetName,
     out: Annotated[Path, typer.Option(help="The file to write, for --model fitted:FILE.")],
     split: Annotated[str, typer.Option(help="What to learn from.")] = "train",
-    config: Annotated[list[str] | None, typer.Option(help="Config; may be repeated.")] = None,
-    revision: Annotated[str | None, typer.Option(help="Of a Hub dataset.")] = None,
+    config: Configs = None,
+    revision: Revision = None,
     overwrite: Annotated[bool, typer.Option(help="Replace OUT if it is there.")] = False,
 ) -> None:
     """Teaches an observer how each category's cue moves, and saves what it has learned.

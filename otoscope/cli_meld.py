@@ -5,6 +5,17 @@ from typing import Annotated
 
 import typer
 
+from otoscope.cli_options import (
+    Adapter,
+    BatchSize,
+    Cached,
+    DeviceMap,
+    Dtype,
+    HearingCheck,
+    OnLong,
+    Revision,
+    TrustRemoteCode,
+)
 from otoscope.cli_run import cached, plain_errors, preview, summary, watched
 
 
@@ -21,7 +32,7 @@ def meld(
     ],
     out: Annotated[Path, typer.Option(help="The run folder; run again to go on.")],
     split: Annotated[str, typer.Option(help="Which split.")] = "test",
-    revision: Annotated[str | None, typer.Option(help="Of a Hub dataset.")] = None,
+    revision: Revision = None,
     limit_dialogues: Annotated[
         int | None, typer.Option(min=1, help="So many dialogues; the run is marked partial.")
     ] = None,
@@ -29,23 +40,14 @@ def meld(
         bool, typer.Option(help="Ask about the clips that are there where the CSV names more.")
     ] = False,
     dry_run: Annotated[bool, typer.Option(help="Show a question; ask nothing.")] = False,
-    cache: Annotated[
-        bool, typer.Option(help="Take answers of earlier runs to equal questions.")
-    ] = True,
-    hearing_check: Annotated[
-        bool, typer.Option(help="Refuse a model whose input does not change with the sound.")
-    ] = True,
-    adapter: Annotated[str | None, typer.Option(help="transformers: a PEFT adapter.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="transformers: e.g. bfloat16.")] = None,
-    device_map: Annotated[str | None, typer.Option(help="transformers: e.g. auto.")] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="transformers.")] = None,
-    trust_remote_code: Annotated[
-        bool, typer.Option(help="transformers: run code that comes with the weights.")
-    ] = False,
-    on_long: Annotated[
-        str | None,
-        typer.Option(help="A clip longer than the model hears: `refuse` (default), or `flag`."),
-    ] = None,
+    cache: Cached = True,
+    hearing_check: HearingCheck = True,
+    adapter: Adapter = None,
+    dtype: Dtype = None,
+    device_map: DeviceMap = None,
+    batch_size: BatchSize = None,
+    trust_remote_code: TrustRemoteCode = False,
+    on_long: OnLong = None,
 ) -> None:
     """Asks which emotion is heard: what fine-tuning on one factor did to everything else.
 

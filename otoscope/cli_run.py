@@ -7,12 +7,26 @@ from typing import Annotated, Any
 
 import typer
 
+from otoscope.cli_options import (
+    Adapter,
+    BatchSize,
+    Cached,
+    Configs,
+    DatasetName,
+    DeviceMap,
+    Dtype,
+    HearingCheck,
+    OnLong,
+    Revision,
+    TrustRemoteCode,
+)
+
 app = typer.Typer(help="Run an audit.", no_args_is_help=True)
 
 
 @app.command()
 def perception(
-    dataset: Annotated[str, typer.Option(help="A folder or a Hub repository.")],
+    dataset: DatasetName,
     model: Annotated[
         str,
         typer.Option(
@@ -22,7 +36,7 @@ def perception(
         ),
     ],
     out: Annotated[Path, typer.Option(help="The run folder; run again to go on.")],
-    config: Annotated[list[str] | None, typer.Option(help="Config; may be repeated.")] = None,
+    config: Configs = None,
     prompt: Annotated[
         list[str] | None,
         typer.Option(help="Prompt; may be repeated. `own` asks each row's own text."),
@@ -31,7 +45,7 @@ def perception(
         bool, typer.Option(help="Ask about every category's attribute, not only the row's own.")
     ] = False,
     split: Annotated[str, typer.Option(help="Which split.")] = "test",
-    revision: Annotated[str | None, typer.Option(help="Of a Hub dataset.")] = None,
+    revision: Revision = None,
     limit_sources: Annotated[
         int | None, typer.Option(min=1, help="So many sources; the run is marked partial.")
     ] = None,
@@ -46,30 +60,18 @@ def perception(
     retry_unparsed: Annotated[
         bool, typer.Option(help="Ask an unparsable answer once more with 256 new tokens.")
     ] = False,
-    cache: Annotated[
-        bool, typer.Option(help="Take answers of earlier runs to equal questions.")
-    ] = True,
-    hearing_check: Annotated[
-        bool, typer.Option(help="Refuse a model whose input does not change with the sound.")
-    ] = True,
+    cache: Cached = True,
+    hearing_check: HearingCheck = True,
     batch_invariant_check: Annotated[
         int | None, typer.Option(help="First compare batched with single answers on N questions.")
     ] = None,
-    adapter: Annotated[str | None, typer.Option(help="transformers: a PEFT adapter.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="transformers: e.g. bfloat16.")] = None,
-    device_map: Annotated[str | None, typer.Option(help="transformers: e.g. auto.")] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="transformers.")] = None,
+    adapter: Adapter = None,
+    dtype: Dtype = None,
+    device_map: DeviceMap = None,
+    batch_size: BatchSize = None,
     max_new_tokens: Annotated[int | None, typer.Option(min=1, help="transformers.")] = None,
-    trust_remote_code: Annotated[
-        bool, typer.Option(help="transformers: run code that comes with the weights.")
-    ] = False,
-    on_long: Annotated[
-        str | None,
-        typer.Option(
-            help="transformers: a clip longer than the model hears: `refuse` (default), or `flag` "
-            "to ask about its beginning and mark the answer."
-        ),
-    ] = None,
+    trust_remote_code: TrustRemoteCode = False,
+    on_long: OnLong = None,
     preset: Annotated[str | None, typer.Option(help="Published decoding settings by name.")] = None,
     base_url: Annotated[str | None, typer.Option(help="openai: the server.")] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, help="openai: calls at once.")] = None,

@@ -14,13 +14,26 @@ from typing import Annotated, Any
 
 import typer
 
+from otoscope.cli_options import (
+    Adapter,
+    BatchSize,
+    Configs,
+    DatasetName,
+    DeviceMap,
+    Dtype,
+    OnLong,
+    PromptName,
+    Revision,
+    SourcesOfEachSplit,
+    TrustRemoteCode,
+)
 from otoscope.cli_run import plain_errors
 
 GIB = 2**30
 
 
 def extract(
-    dataset: Annotated[str, typer.Option(help="A folder or a Hub repository.")],
+    dataset: DatasetName,
     model: Annotated[
         str, typer.Option(help=r"As for `otoscope run`: transformers:PATH_OR_ID\[@REVISION], …")
     ],
@@ -32,26 +45,19 @@ def extract(
         ),
     ],
     out: Annotated[Path, typer.Option(help="The features; run again to go on, or to add sites.")],
-    config: Annotated[list[str] | None, typer.Option(help="Config; may be repeated.")] = None,
+    config: Configs = None,
     split: Annotated[
         list[str] | None, typer.Option(help="Split; may be repeated. All when absent.")
     ] = None,
-    prompt: Annotated[str, typer.Option(help="A prompt by its name, or `own`.")] = "main",
-    revision: Annotated[str | None, typer.Option(help="Of a Hub dataset.")] = None,
-    limit_sources: Annotated[
-        int | None, typer.Option(min=1, help="So many sources of each split.")
-    ] = None,
-    adapter: Annotated[str | None, typer.Option(help="A PEFT adapter.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="Of the weights, e.g. bfloat16.")] = None,
-    device_map: Annotated[str | None, typer.Option(help="E.g. auto.")] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Questions in one pass.")] = None,
-    on_long: Annotated[
-        str | None,
-        typer.Option(help="A clip longer than the model hears: `refuse` (default), or `flag`."),
-    ] = None,
-    trust_remote_code: Annotated[
-        bool, typer.Option(help="Run code that comes with the weights.")
-    ] = False,
+    prompt: PromptName = "main",
+    revision: Revision = None,
+    limit_sources: SourcesOfEachSplit = None,
+    adapter: Adapter = None,
+    dtype: Dtype = None,
+    device_map: DeviceMap = None,
+    batch_size: BatchSize = None,
+    on_long: OnLong = None,
+    trust_remote_code: TrustRemoteCode = False,
     store: Annotated[str, typer.Option(help="Precision kept: float16 or float32.")] = "float16",
     rows_per_block: Annotated[int, typer.Option(min=1, help="Most that a kill can cost.")] = 256,
     memory: Annotated[float, typer.Option(help="GiB that may be kept without asking.")] = 8.0,

@@ -143,28 +143,24 @@ class Clips:
         """A clip with one of the asked changes on top, and the question about that."""
         from otoscope.acoustics import codec
         from otoscope.acoustics.gradients import attribute_of
-        from otoscope.acoustics.spans import Span
+        from otoscope.acoustics.trajectories import LABELS
         from otoscope.models.base import Asked, Sound
+        from otoscope.models.simple import span_of
         from otoscope.prompts.parts import Clip
         from otoscope.prompts.questions import question
 
         (sound,) = asked.sounds
-        rate = sound.sampling_rate
-        span = None
-        if sound.span_s is not None:
-            begin, end = (min(round(t * rate), len(sound.samples)) for t in sound.span_s)
-            span = Span(begin, end)
         lot = hashlib.sha256(f"{self.lesson.seed} {sound.id}".encode()).digest()[0]
         category = self.lesson.asked[lot % len(self.lesson.asked)]
         cell, made, _ = self.overlays[category].render(
-            sound.samples, rate, item_id=sound.id, span=span
+            sound.samples, sound.sampling_rate, item_id=sound.id, span=span_of(sound)
         )
         samples = codec.to_float(made.to_pcm().pcm)[0].astype(np.float32)
         row = {
             "id": asked.question.id,
             "category": category,
             "attribute": attribute_of(category),
-            "label": {"up": "increase", "down": "decrease"}[cell.direction],
+            "label": LABELS[cell.direction],
         }
         told = question(row, asked.question.prompt_name)
         heard: Sound = replace(sound, samples=samples)

@@ -24,6 +24,15 @@ from typing import Annotated, Any
 
 import typer
 
+from otoscope.cli_options import (
+    DeviceMap,
+    Dtype,
+    OnLong,
+    PromptName,
+    Revision,
+    SourcesOfEachSplit,
+    TrustRemoteCode,
+)
 from otoscope.cli_run import plain_errors
 
 SCOPES_TOLD = "lm_head: the output layer. decoder: the language model below it. all_linear: all " \
@@ -78,15 +87,13 @@ def lora(
     dry_run: Annotated[
         bool, typer.Option(help="List layers, clips and tokens of answers; train nothing.")
     ] = False,
-    prompt: Annotated[str, typer.Option(help="A prompt by its name, or `own`.")] = "main",
+    prompt: PromptName = "main",
     config: Annotated[
         list[str] | None,
         typer.Option(help="Config; may be repeated. Those of the categories when absent."),
     ] = None,
-    revision: Annotated[str | None, typer.Option(help="Of a Hub dataset.")] = None,
-    limit_sources: Annotated[
-        int | None, typer.Option(min=1, help="So many sources of each split.")
-    ] = None,
+    revision: Revision = None,
+    limit_sources: SourcesOfEachSplit = None,
     rank: Annotated[int, typer.Option(help="Of the addition.")] = 8,
     alpha: Annotated[int, typer.Option(help="The addition is scaled by alpha / rank.")] = 16,
     dropout: Annotated[float, typer.Option(help="Of what enters the addition.")] = 0.05,
@@ -100,15 +107,10 @@ def lora(
     gradient_checkpointing: Annotated[
         bool, typer.Option(help="Less memory, more time, the same weights.")
     ] = True,
-    dtype: Annotated[str | None, typer.Option(help="Of the weights, e.g. bfloat16.")] = None,
-    device_map: Annotated[str | None, typer.Option(help="E.g. auto.")] = None,
-    on_long: Annotated[
-        str | None,
-        typer.Option(help="A clip longer than the model hears: `refuse` (default), or `flag`."),
-    ] = None,
-    trust_remote_code: Annotated[
-        bool, typer.Option(help="Run code that comes with the weights.")
-    ] = False,
+    dtype: Dtype = None,
+    device_map: DeviceMap = None,
+    on_long: OnLong = None,
+    trust_remote_code: TrustRemoteCode = False,
 ) -> None:
     """Teaches a model to name the direction of a change, and writes the adapter with its card.
 

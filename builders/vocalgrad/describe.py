@@ -69,6 +69,7 @@ def _split(built: Built, split: str) -> dict[str, Any]:
         "n_rows": sum(f["rows"] for f in files),
         "n_no_effect": sum(f["no_effect"] for f in files),
         "n_clipped": sum(f["clipped"] for f in files),
+        "n_turned_down": sum(f.get("turned_down", 0) for f in files),
     }
 
 

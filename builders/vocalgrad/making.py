@@ -59,7 +59,8 @@ class Built(NamedTuple):
         folder: The Hub repository folder.
         plan: What it holds.
         survey: What the look at the sources brought, the beeps not counted.
-        files: Path to its record: config, split, rows, bytes, sha256, no_effect, clipped.
+        files: Path to its record: config, split, rows, bytes, sha256, no_effect, clipped,
+            turned_down.
         n_rows_made: Rows made by this run; the others were there from an earlier one.
     """
 

@@ -32,12 +32,16 @@ MAX_EXAMPLE_BYTES = 600_000  # of PCM; 6 s at 48 kHz
 MAX_SOUND_BYTES = 6_000_000  # as text a third more; with beeps and pictures under 12 MB
 FEW_CLIPS = 20  # below, a share says little and is drawn in grey
 
-MOVES_CONTROLLED = {
-    "voice_pitch": "The voice slides up in an up clip and down in a down clip; formants, pace and "
-    "level stay.",
-    "voice_vibration": "A tremor gets deeper and faster in an up clip, and calms down in a down "
-    "clip; the level over a cycle stays.",
+MOVES_OTHERWISE = {
+    "controlled": {
+        "voice_pitch": "The voice slides up in an up clip and down in a down clip; formants, pace "
+        "and level stay.",
+        "voice_vibration": "A tremor gets deeper and faster in an up clip, and calms down in a "
+        "down clip; the level over a cycle stays.",
+    },
 }
+"""By profile, what differs from `MOVES`."""
+
 MOVES = {
     "volume": "The level of the speech grows in an up clip and sinks in a down clip.",
     "speaking_speed": "Speech gets faster in an up clip, slower in a down clip, at the same pitch.",
@@ -242,9 +246,7 @@ def _card(
         "category": category,
         "attribute": attribute,
         "question": ask("main", attribute),
-        "moves": MOVES_CONTROLLED.get(category, MOVES[category])
-        if profile == "controlled"
-        else MOVES[category],
+        "moves": MOVES_OTHERWISE.get(profile, {}).get(category, MOVES[category]),
         "left_out": [reason for name, _, reason in example.left_out if name == category],
         "parameter": GRADIENTS[category].parameter,
         "source_figure": figures.clip_figure(

@@ -22,6 +22,8 @@ from otoscope.whole import write_whole
 
 STATE = ".otoscope"
 ROW_GROUP_BYTES = 4_000_000
+TURNED_DOWN = "turned_down"
+"""In a row on its way to a file: the clip alone was turned down; counted, and no column."""
 
 Row = dict[str, object]
 
@@ -84,6 +86,7 @@ def _row(plan: Plan, surveyed: Surveyed, source: Source, category: str, cell_ind
         "start_value": made.trajectory.start,
         "end_value": made.trajectory.end,
         "clipped_fraction": encoded.clipped_fraction,
+        TURNED_DOWN: encoded.gain < 1,
         "no_effect": made.no_effect,
         "row": s.position * len(CELLS) + cell_index,
     }
@@ -145,6 +148,7 @@ def write_shard(
             "sha256": _sha256(made),
             "no_effect": tally[config]["no_effect"],
             "clipped": tally[config]["clipped"],
+            "turned_down": tally[config]["turned_down"],
         }
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         os.replace(made, folder / path)
@@ -181,6 +185,7 @@ def write_files(
                 rows=1,
                 no_effect=bool(row.get("no_effect")),
                 clipped=row["clipped_fraction"] > 0,  # type: ignore[operator]
+                turned_down=bool(row.pop(TURNED_DOWN, False)),
             )
             if size[config] >= ROW_GROUP_BYTES:
                 flush(config)

@@ -59,10 +59,17 @@ class Decoded(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """Samples as 16-bit PCM, and the share of them (0 to 1) that had to be clipped."""
+    """Samples as 16-bit PCM, and what full scale did to them.
+
+    Attributes:
+        pcm: The samples.
+        clipped_fraction: The share of them (0 to 1) that had to be clipped.
+        gain: What the whole clip was multiplied by to stay within full scale; 1 where it did.
+    """
 
     pcm: Int16[np.ndarray, "n_channels n_samples"]
     clipped_fraction: float
+    gain: float = 1.0
 
 
 class _Seekable(io.BytesIO):
@@ -173,8 +180,8 @@ def round_within_scale(samples: Float[np.ndarray, "n_channels n_samples"]) -> En
         AudioError: A sample is NaN or infinite.
     """
     peak = float(np.max(np.abs(samples), initial=0.0))
-    scale = CEILING / peak if peak > CEILING else 1.0
-    return Encoded(round_to_pcm(samples * scale), 0.0)
+    gain = CEILING / peak if peak > CEILING else 1.0
+    return Encoded(round_to_pcm(samples * gain), 0.0, gain)
 
 
 def encode_flac(pcm: Int16[np.ndarray, "n_channels n_samples"], sampling_rate: int) -> bytes:

@@ -24,6 +24,7 @@ class MadeFile(NamedTuple):
     span_s: tuple[float, float]
     span_origin: str
     clipped_fraction: float
+    gain: float
 
     def describe(self) -> str:
         """A few lines for a person."""
@@ -38,6 +39,8 @@ class MadeFile(NamedTuple):
             lines.append("at this rate the change does nothing; only its joints may be heard")
         if self.clipped_fraction:
             lines.append(f"{100 * self.clipped_fraction:.3f} % of samples were clipped")
+        if self.gain < 1:
+            lines.append(f"turned down by {-20 * math.log10(self.gain):.1f} dB, not to be clipped")
         return "\n".join(lines)
 
 
@@ -98,4 +101,6 @@ def render_file(
     except soundfile.LibsndfileError as error:
         raise codec.AudioError(f"{out}: cannot be written ({error.error_string})") from error
     seconds = (span.start / rate, span.end / rate)
-    return MadeFile(out, made, category, cell, seconds, origin, encoded.clipped_fraction)
+    return MadeFile(
+        out, made, category, cell, seconds, origin, encoded.clipped_fraction, encoded.gain
+    )

@@ -184,15 +184,26 @@ def open_items(
         raise DatasetError(
             f"a dataset in memory is one split, a datasets.Dataset, not a {type(dataset).__name__}"
         )
-    _refuse_unpinned(dataset, revision)
-    tables = []
-    for config in configs or (None,):  # type: ignore[list-item]
-        try:
-            table = datasets.load_dataset(str(dataset), config, split=split, revision=revision)
-        except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
-            raise DatasetError(f"{dataset}: {_told(error)}") from error
-        tables.append((config or "default", table))
+    tables = [
+        (config or "default", load_table(dataset, config, split=split, revision=revision))
+        for config in configs or (None,)  # type: ignore[list-item]
+    ]
     return Items(tables, Path(dataset))
+
+
+def load_table(
+    dataset: str | Path, config: str | None = None, *, split: str, revision: str | None
+) -> datasets.Dataset:
+    """One split of a folder or a Hub repository, as `load_dataset` reads it.
+
+    Raises:
+        DatasetError: It cannot be found, or is not pinned.
+    """
+    _refuse_unpinned(dataset, revision)
+    try:
+        return datasets.load_dataset(str(dataset), config, split=split, revision=revision)
+    except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
+        raise DatasetError(f"{dataset}: {_told(error)}") from error
 
 
 def _refuse_unpinned(dataset: str | Path, revision: str | None) -> None:

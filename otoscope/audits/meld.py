@@ -21,8 +21,7 @@ import datasets
 
 from otoscope.audits.answer_cache import AnswerCache
 from otoscope.audits.asking import Tally, ask
-from otoscope.audits.hearing import hearing
-from otoscope.audits.items import DatasetError, Items
+from otoscope.audits.items import DatasetError, Items, load_table
 from otoscope.audits.perception import Perception, own_share
 from otoscope.audits.runs import write_plan
 from otoscope.audits.sampling import limited
@@ -30,7 +29,6 @@ from otoscope.models.base import description_of
 from otoscope.models.opening import open_model
 from otoscope.models.options import OptionReader
 from otoscope.prompts.parts import Clip, Question, Text
-from otoscope.version import __version__
 
 AUDIT = "meld"
 EMOTIONS = {
@@ -136,19 +134,9 @@ def run(
     reader = OptionReader(model)
     rank, world = own_share(rank, world)
     planned = planned or plan(dataset, **planning)
-    about = {
-        "audit": AUDIT,
-        "dataset": "in memory" if isinstance(dataset, datasets.Dataset) else str(dataset),
-        "model": spec,
-        "model_description": description_of(reader),
-        **planned.choices,
-        "partial": planned.partial,
-        "n_questions": len(planned.questions),
-        "otoscope_version": __version__,
-        "hearing": hearing(model, planned.items, planned.questions, planned.fill)
-        if check_hearing
-        else "not checked",
-    }
+    about = planned.about(
+        AUDIT, dataset, spec, description_of(reader), model if check_hearing else None
+    )
     write_plan(Path(out), planned.rows(), about)
     return ask(
         Path(out),
@@ -186,23 +174,11 @@ def _rows(
             return _rows_of_folder(Path(dataset), table)
         if Path(dataset).is_dir() and any(Path(dataset).rglob("*_sent_emo.csv")):
             raise DatasetError(f"{dataset} has no {split}_sent_emo.csv; choose another --split")
-        dataset = _loaded(dataset, split, revision)
+        try:
+            dataset = load_table(dataset, split=split, revision=revision)
+        except DatasetError as error:
+            raise DatasetError(f"no {split}_sent_emo.csv, and no dataset: {error}") from error
     return list(_rows_of_table(dataset)), 0
-
-
-def _loaded(dataset: str | Path, split: str, revision: str | None) -> datasets.Dataset:
-    if not Path(dataset).is_dir() and revision is None:
-        raise DatasetError(
-            f"{str(dataset)!r} is no folder here; a Hub repository needs --revision, because what "
-            "it holds may change"
-        )
-    try:
-        return datasets.load_dataset(str(dataset), split=split, revision=revision)
-    except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
-        raise DatasetError(
-            f"{dataset} has neither a {split}_sent_emo.csv nor anything that `load_dataset` reads: "
-            f"{error}"
-        ) from error
 
 
 def _rows_of_folder(folder: Path, table: Path) -> tuple[list[dict[str, Any]], int]:

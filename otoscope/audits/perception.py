@@ -72,6 +72,41 @@ class Perception:
         by_id = {row["id"]: row for row in self.items.rows}
         return [self._row(q, by_id[q.id]) for q in self.questions.values()]
 
+    def about(
+        self,
+        audit: str,
+        dataset: str | Path | datasets.Dataset,
+        spec: str,
+        described: Mapping[str, Any],
+        heard_by: Any | None,
+    ) -> dict[str, Any]:
+        """What run.json says of a run, ready for JSON.
+
+        Args:
+            audit: Its name.
+            dataset: What is asked about.
+            spec: How the model was named.
+            described: What the model says of itself.
+            heard_by: The model whose hearing is checked first; None leaves the check out.
+
+        Raises:
+            ModelError: The model is not being given the sound.
+        """
+        checked = "not checked"
+        if heard_by is not None:
+            checked = hearing(heard_by, self.items, self.questions, self.fill)
+        return {
+            "audit": audit,
+            "dataset": "in memory" if isinstance(dataset, datasets.Dataset) else str(dataset),
+            "model": spec,
+            "model_description": described,
+            **self.choices,
+            "partial": self.partial,
+            "n_questions": len(self.questions),
+            "otoscope_version": __version__,
+            "hearing": checked,
+        }
+
     def _row(self, asked: Question, row: Mapping[str, Any]) -> dict[str, Any]:
         facts = [self.items.facts(row_id) for row_id in asked.clips]
         words = {name: None if row.get(name) is None else str(row[name]) for name in WORDS}
@@ -237,21 +272,8 @@ def run(
     tries_again = hasattr(model, "with_settings") or described.get("retry_max_tokens")
     if retry_unparsed and not tries_again:
         raise ModelError("a second try with more tokens: this model has no such setting")
-    about = {
-        "audit": "perception",
-        "dataset": "in memory" if isinstance(dataset, datasets.Dataset) else str(dataset),
-        "model": spec,
-        "model_description": described,
-        **planned.choices,
-        "partial": planned.partial,
-        "n_questions": len(ids),
-        "retry_unparsed": retry_unparsed,
-        "otoscope_version": __version__,
-        "hearing": hearing(model, planned.items, planned.questions, planned.fill)
-        if check_hearing
-        else "not checked",
-    }
-    write_plan(Path(out), planned.rows(), about)
+    about = planned.about("perception", dataset, spec, described, model if check_hearing else None)
+    write_plan(Path(out), planned.rows(), about | {"retry_unparsed": retry_unparsed})
     return ask(
         Path(out),
         model,

@@ -14,7 +14,7 @@ from typing import Any
 
 import datasets
 
-from otoscope.audits.items import DatasetError
+from otoscope.audits.items import DatasetError, splits_in
 from otoscope.audits.perception import Perception, plan
 from otoscope.models.base import Asked
 from otoscope.prompts.labels import LABEL_NAMES
@@ -94,7 +94,7 @@ def open_splits(
             revision=revision,
             limit_sources=limit_sources,
         )
-        for split in splits or _splits_in(dataset, configs, revision)
+        for split in splits or _every_split(dataset, configs, revision)
     }
     rows: dict[str, list[Any]] = {}
     seen: dict[str, str] = {}
@@ -123,21 +123,12 @@ def _columns(asked: Mapping[str, Any], said: Mapping[str, Any], split: str) -> d
     }
 
 
-def _splits_in(
+def _every_split(
     dataset: str | Path | datasets.Dataset, configs: Sequence[str], revision: str | None
 ) -> list[str]:
     if isinstance(dataset, datasets.Dataset):
         return ["test"]
-    if not Path(dataset).is_dir() and revision is None:
-        return ["test"]  # refused for its lack of a revision
-    try:
-        return list(
-            datasets.get_dataset_split_names(
-                str(dataset), configs[0] if configs else None, revision=revision
-            )
-        )
-    except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
-        raise DatasetError(f"{dataset}: {error}") from error
+    return splits_in(dataset, configs, revision)
 
 
 def _first(names: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from otoscope.audits.runs import RunError
 from otoscope.probes import encoded, table
 from otoscope.probes.alignment import Alignment, AlignmentError, align, refuse_other_rows
 from otoscope.probes.predicting import ProbeError
+from otoscope.reports.inside_answers import answered_rows
 from otoscope.reports.perception_scores import prompt_to_show
 from otoscope.reports.readings import Answers, read_runs
 from otoscope.representations.features import Features, FeaturesError
@@ -66,6 +68,11 @@ class Study:
     alignments: Mapping[tuple[str, str], Alignment]
     synthetic: bool | None
     missing: tuple[str, ...]
+
+    @cached_property
+    def answered(self) -> list[dict[str, Any]]:
+        """What each model answers about each category, see `answered_rows`; many tables use it."""
+        return answered_rows(self.runs, self.models, self.categories, BASE)
 
 
 @dataclass

@@ -9,11 +9,8 @@ from otoscope.probes.alignment import alignment_table
 from otoscope.probes.predicting import PROBE, RIDGE
 from otoscope.probes.table import ALL
 from otoscope.reports.inside_reading import BASE, Study, is_said, model_name, taught
-from otoscope.reports.readings import Answers
 from otoscope.reports.sheets import Column, Kind, Sheet, matrix
 from otoscope.representations.sites import OUTPUT_POSITION
-from otoscope.statistics.clustered_pairs import clustered_difference
-from otoscope.statistics.intervals import clustered_interval
 
 STAGES = ("mel", "pre_llm", "audio.last", "text.last")
 POSITION_LAYERS = (1, 10, 25)
@@ -206,47 +203,10 @@ def position_maps(study: Study) -> list[Sheet]:
 
 def transfer_rows(study: Study) -> list[Row]:
     """What each model answers about each category, and what teaching changed."""
-    found: list[Row] = []
-    base = study.runs.get(BASE)
-    for model in (m for m in study.models if m in study.runs):
-        answers = study.runs[model]
-        for category in (*study.categories, ALL):
-            own = _of(answers, category)
-            if not len(own):
-                continue
-            right, groups = own["outcome"] == "correct", own["category"].astype(str)
-            share = clustered_interval(right.astype(bool), _sources(own), groups=groups)
-            row = {
-                "model": model_name(model), "key": model, "taught": taught(model) or BASE,
-                "asked": category, "n": len(own), "n_sources": len(np.unique(_sources(own))),
-                "accuracy": share.estimate, "accuracy_low": share.low, "accuracy_high": share.high,
-            }  # fmt: skip
-            if base is not None and model != BASE:
-                row |= _change(_of(base, category), own)
-            found.append(row)
-    return found
-
-
-def _change(before: Answers, after: Answers) -> Row:
-    """Accuracy after less before, over the clips that both were asked about."""
-    place = {name: k for k, name in enumerate(before["id"])}
-    shared = np.array([name in place for name in after["id"]], dtype=bool)
-    own = after.at(shared)
-    if not len(own):
-        return {}
-    old = before.at(np.array([place[name] for name in own["id"]]))
-    change = clustered_difference(
-        (own["outcome"] == "correct").astype(bool),
-        (old["outcome"] == "correct").astype(bool),
-        _sources(own),
-        groups=own["category"].astype(str),
-    )
-    return {
-        "change": change.estimate,
-        "change_low": change.low,
-        "change_high": change.high,
-        "n_shared": len(own),
-    }
+    return [
+        row | {"model": model_name(row["key"]), "taught": taught(row["key"]) or BASE}
+        for row in study.answered
+    ]
 
 
 def transfer(study: Study) -> Sheet:
@@ -435,16 +395,6 @@ def _grid(study: Study, found: dict[tuple[str, str], Any], columns: Sequence[str
         for category in (*study.categories, ALL)
         if any((category, at) in found for at in columns)
     ]
-
-
-def _of(answers: Answers, category: str) -> Answers:
-    return answers if category == ALL else answers.where(category=category)
-
-
-def _sources(answers: Answers) -> np.ndarray:
-    """The source of each clip; one that names none is its own."""
-    pairs = zip(answers["source_id"], answers["id"], strict=True)
-    return np.array([str(source or name) for source, name in pairs])
 
 
 def _without_nan(row: Row) -> Row:

@@ -5,8 +5,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from real_speech import needs_real_speech, real_speech, speaker_of
+from real_speech import needs_real_speech, real_speech
 
+from benchmarks.recordings import speaker_of
 from otoscope.acoustics.fitted import (
     N_SEGMENTS,
     FittedObserver,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tiny
 import typer
+from outcomes import refusal, said
 from tiny import torch
 from typer.testing import CliRunner
 
@@ -48,17 +49,12 @@ def data(tmp_path):
 
 def called(data, checkpoint, out, *options, sites="pre_llm,text.*", model=None):
     """The command's output, once it went well."""
-    result = command(data, checkpoint, out, *options, sites=sites, model=model)
-    assert result.exit_code == 0, result.output + str(result.exception)
-    return result.output
+    return said(command(data, checkpoint, out, *options, sites=sites, model=model))
 
 
 def refused(*given, **named):
     """What the command says when it refuses: one line."""
-    result = command(*given, **named)
-    assert result.exit_code == 2, result.output + str(result.exception)
-    assert "Traceback" not in result.output
-    return result.output
+    return refusal(command(*given, **named))
 
 
 def command(data, checkpoint, out, *options, sites="pre_llm,text.*", model=None):

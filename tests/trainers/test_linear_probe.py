@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import typer
+from outcomes import refusal, said
 from typer.testing import CliRunner
 
 from otoscope.audits.perception import run
@@ -42,17 +43,12 @@ def command(features, out, *options):
 
 def called(features, out, *options):
     """The command's output, once it went well."""
-    result = command(features, out, *options)
-    assert result.exit_code == 0, result.output + str(result.exception)
-    return result.output
+    return said(command(features, out, *options))
 
 
 def refused(features, out, *options):
     """What the command says when it refuses: one line."""
-    result = command(features, out, *options)
-    assert result.exit_code == 2, result.output + str(result.exception)
-    assert "Traceback" not in result.output
-    return result.output
+    return refusal(command(features, out, *options))
 
 
 def accuracies(out, **values):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tiny
 import typer
+from outcomes import refusal, said
 from safetensors.torch import load_file, save_file
 from tiny import torch
 from typer.testing import CliRunner
@@ -79,17 +80,12 @@ def command(out, checkpoint, *options, data=None, states=None, category="volume"
 
 def called(*given, **named):
     """The command's output, once it went well."""
-    result = command(*given, **named)
-    assert result.exit_code == 0, result.output + str(result.exception)
-    return result.output
+    return said(command(*given, **named))
 
 
 def refused(*given, **named):
     """What the command says when it refuses: one line."""
-    result = command(*given, **named)
-    assert result.exit_code == 2, result.output + str(result.exception)
-    assert "Traceback" not in result.output
-    return result.output
+    return refusal(command(*given, **named))
 
 
 class TestListing:

@@ -36,12 +36,16 @@ BEEP_CATEGORIES = ("volume", "voice_pitch", "background_noise", "voice_vibration
 
 
 def beep_categories(profile: str) -> tuple[str, ...]:
-    """Those of `BEEP_CATEGORIES` that a profile has; a tone has no formants to keep.
+    """Those of `BEEP_CATEGORIES` that a profile makes of tones.
 
     >>> beep_categories("controlled")
     ('volume', 'background_noise', 'voice_vibration')
     """
-    return tuple(c for c in BEEP_CATEGORIES if (profile, c) != ("controlled", "voice_pitch"))
+    return tuple(
+        name
+        for name in BEEP_CATEGORIES
+        if (rules := GRADIENTS[name].profiles.get(profile)) is not None and rules.of_tones
+    )
 
 
 def attribute_of(category: str) -> str:

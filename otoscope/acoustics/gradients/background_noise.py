@@ -38,8 +38,7 @@ def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
     noise *= level
     noise *= np.repeat(ratio.astype(np.float32), lengths)
     noise += clip.samples
-    start, end = clip.span
-    return Changed(noise[:start], noise[start:end], noise[end:])
+    return in_three(noise, clip.span)
 
 
 def _rms(x: np.ndarray) -> np.float32:

@@ -48,6 +48,7 @@ class Profile:
             leaves peaks to `encode`.
         refusal: Why this clip cannot be changed, or None if it can. Cells that do nothing are
             refused as well, unless `refusal` is None.
+        of_tones: Whether it can be done to a pure tone, which has no formants to keep.
     """
 
     render: Render
@@ -57,6 +58,7 @@ class Profile:
     encode: Callable[[np.ndarray], Encoded] = truncate_to_pcm
     most_gain: Callable[[str], float] | None = None
     refusal: Callable[[Clip], str | None] | None = None
+    of_tones: bool = True
 
 
 def controlled(
@@ -66,6 +68,7 @@ def controlled(
     in_octaves: bool = False,
     most_gain: Callable[[str], float] = lambda tier: GROWTH,
     refusal: Callable[[Clip], str | None] = lambda clip: None,
+    of_tones: bool = True,
 ) -> Profile:
     """The rules that every `controlled` profile shares; see `Profile`."""
     return Profile(
@@ -76,6 +79,7 @@ def controlled(
         encode=round_within_scale,
         most_gain=most_gain,
         refusal=refusal,
+        of_tones=of_tones,
     )
 
 

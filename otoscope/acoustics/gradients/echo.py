@@ -73,8 +73,7 @@ def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
     wet = clip.shared(("wet", tier), lambda: _wet(clip, ROOM[tier]))
     mix = trajectory.per_sample(clip.samples.size, *clip.span).astype(np.float32)
     changed = (1 - mix) * clip.samples + mix * wet
-    start, end = clip.span
-    return Changed(changed[:start], changed[start:end], changed[end:])
+    return in_three(changed, clip.span)
 
 
 def _wet(clip: Clip, room: float) -> np.ndarray:

@@ -109,6 +109,6 @@ VOICE_PITCH = Gradient(
     up_ends=lambda tier, sampling_rate, bit_depth: (-REACH_SEMITONES[tier], REACH_SEMITONES[tier]),
     profiles={
         "paper": Profile(paper),
-        "controlled": controlled(periods, refusal=without_voice),
+        "controlled": controlled(periods, refusal=without_voice, of_tones=False),
     },
 )

@@ -15,9 +15,7 @@ def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
     key = ("swing", trajectory.curve, trajectory.start < trajectory.end)
     share, swing = clip.shared(key, lambda: _swing(clip, trajectory))
     gain = (1 - share * DEEPEST[tier] * swing).astype(np.float32)
-    changed = clip.samples * gain
-    start, end = clip.span
-    return Changed(changed[:start], changed[start:end], changed[end:])
+    return in_three(clip.samples * gain, clip.span)
 
 
 def _swing(clip: Clip, trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:
