@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
+from builders.corpora.folder import list_audio, open_folder
 from builders.vocalgrad.making import build, plan_build
-from builders.vocalgrad.sources.folder import list_audio, open_folder
 from otoscope.acoustics import codec
 from otoscope.acoustics.spans import DEFAULT_POLICIES, Policy, Problem
 from tests.acoustics.synthetic_speech import speech_like

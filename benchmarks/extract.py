@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from otoscope.models.base import Asked, Sound
+from otoscope.models.base import AudioInput, Request
 from otoscope.prompts.questions import question
 from otoscope.representations.features import Features, write_features
 
@@ -40,7 +40,7 @@ def model(folder: Path) -> Any:
     return open_transformers(tiny.save(tiny.qwen2_audio(), folder), batch_size=8)
 
 
-def questions() -> list[Asked]:
+def questions() -> list[Request]:
     """The main question about clips of noise."""
     rng = np.random.default_rng(0)
     made = []
@@ -48,8 +48,8 @@ def questions() -> list[Asked]:
         row = {"id": f"clip{i}", "category": "volume", "attribute": "volume", "label": i % 2}
         asked = question(row, "main")
         samples = 0.1 * rng.standard_normal(round(LENGTH_S * 16_000))
-        sound = Sound(row["id"], samples.astype(np.float32), 16_000, "")
-        made.append(Asked(asked, (asked.parts[0], sound)))
+        sound = AudioInput(row["id"], samples.astype(np.float32), 16_000, "")
+        made.append(Request(asked, (asked.parts[0], sound)))
     return made
 
 

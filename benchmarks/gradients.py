@@ -16,7 +16,7 @@ import numpy as np
 
 from otoscope.acoustics import codec
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.rendering import CELLS, Source
+from otoscope.acoustics.rendering import CONDITIONS, Source
 from otoscope.acoustics.spans import Span
 from tests.acoustics import plain_gradients
 from tests.acoustics.synthetic_speech import speech_like
@@ -30,7 +30,7 @@ TARGETS = {"paper": (4.0, 6.0), "controlled": (6.0, 8.0)}
 
 def plain(pcm: np.ndarray, category: str) -> None:
     """All variants of one category by the reference, each from scratch."""
-    for cell in CELLS:
+    for cell in CONDITIONS:
         made, _ = plain_gradients.render(
             pcm, SAMPLING_RATE, SPAN, category, *cell, clip_id=cell.clip_id("a", "b")
         )
@@ -74,7 +74,7 @@ def main() -> None:
         ]
         ratio = statistics.median(ratios)
         print(
-            f"{profile}: total of {len(GRADIENTS) * len(CELLS)} clips {ratio:.2f} times less "
+            f"{profile}: total of {len(GRADIENTS) * len(CONDITIONS)} clips {ratio:.2f} times less "
             f"({min(ratios):.2f} to {max(ratios):.2f} over {N_ROUNDS} rounds); target {target:g} "
             f"{'reached' if ratio >= target else 'MISSED'}, "
             f"aim {aim:g} {'reached' if ratio >= aim else 'not reached'}"

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from otoscope.models.base import Asked, Sound
+from otoscope.models.base import AudioInput, Request
 from otoscope.prompts.questions import question
 
 N_CLIPS, LENGTH_S, BATCH, N_ROUNDS = 64, 2.0, 16, 3
@@ -43,12 +43,14 @@ def model(folder: Path) -> Any:
     return open_transformers(str(tiny.save(tiny.qwen2_audio(), folder, scale=1.0)))
 
 
-def asked(i: int) -> Asked:
+def asked(i: int) -> Request:
     """The main question about a clip of noise."""
     row = {"id": f"clip{i:02d}", "category": "volume", "attribute": "volume", "label": i % 2}
     made = question(row, "main")
     noise = 0.1 * np.random.default_rng(i).standard_normal(round(LENGTH_S * 16_000))
-    return Asked(made, (made.parts[0], Sound(row["id"], noise.astype(np.float32), 16_000, "")))
+    return Request(
+        made, (made.parts[0], AudioInput(row["id"], noise.astype(np.float32), 16_000, ""))
+    )
 
 
 def rows() -> dict[str, list[Any]]:

@@ -30,12 +30,12 @@ from scipy.stats import norm, rankdata
 from threadpoolctl import threadpool_limits
 
 from benchmarks.recordings import Recorded, recordings
-from builders.vocalgrad.sources.base import SourceError
+from builders.corpora.base import SourceError
 from otoscope.acoustics import codec
 from otoscope.acoustics.confounds import BOUND, NUMBERS_ONLY, contrasts, intends
 from otoscope.acoustics.contrasts import CONTRASTS
 from otoscope.acoustics.gradients import attribute_of
-from otoscope.acoustics.rendering import CELLS, Source
+from otoscope.acoustics.rendering import CONDITIONS, Source
 from otoscope.acoustics.spans import Span
 from otoscope.progress import Shown
 from otoscope.reports.published import CATEGORIES, SCOPES, results
@@ -116,7 +116,7 @@ def measured(recorded: Recorded) -> list[tuple[str, bool, list[float]]]:
     source = Source(recorded.pcm, recorded.sampling_rate, recorded.span)
     found = []
     for category in CATEGORIES:
-        for cell in CELLS:
+        for cell in CONDITIONS:
             clip_id = cell.clip_id(recorded.name, recorded.name)
             made = source.render(category, cell, clip_id=clip_id, profile="paper")
             if not made.no_effect:

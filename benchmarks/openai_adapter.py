@@ -24,7 +24,7 @@ import time
 
 import numpy as np
 
-from otoscope.models.base import Asked, Sound
+from otoscope.models.base import AudioInput, Request
 from otoscope.models.openai_server import open_openai
 from otoscope.prompts.parts import Clip, Question, Text
 
@@ -74,14 +74,14 @@ def questions(n: int):
     """Questions about clips made on the spot."""
     noise = np.random.default_rng(0).uniform(-0.3, 0.3, round(RATE * LENGTH_S))
     for i in range(n):
-        clip = Sound(f"clip-{i}", np.roll(noise, i).astype(np.float32), RATE, f"{i}")
+        clip = AudioInput(f"clip-{i}", np.roll(noise, i).astype(np.float32), RATE, f"{i}")
         text = Text("Does the volume increase or decrease over time?")
         question = Question(
             question_id=f"{clip.id}|main", id=clip.id, prompt_name="main", category="volume",
             attribute="volume", parts=(text, Clip(clip.id)), labels=("increase", "decrease"),
             label="increase", parser="paper",
         )  # fmt: skip
-        yield Asked(question, (text, clip))
+        yield Request(question, (text, clip))
 
 
 def ask_all(model, n: int) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.recordings import Listened, listen_to_all, recordings
+from builders.corpora.base import SourceError
 from builders.vocalgrad.confounds_of_build import (
     COLUMNS,
     MARK,
@@ -31,7 +32,6 @@ from builders.vocalgrad.confounds_of_build import (
     together_auc,
 )
 from builders.vocalgrad.observe import Rate
-from builders.vocalgrad.sources.base import SourceError
 from otoscope.acoustics.confounds import ConfoundRow, Confounds, measure_confounds
 from otoscope.acoustics.fitted import cross_fitted
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from builders.vocalgrad.sources.folder import list_audio
+from builders.corpora.folder import list_audio
 from otoscope.acoustics import codec
 from otoscope.acoustics.confounds import Contrasted, contrasts, measured_in
 from otoscope.acoustics.fitted import segments
 from otoscope.acoustics.measures import CUES
 from otoscope.acoustics.observers import direction_with_source, slope
-from otoscope.acoustics.rendering import CELLS, NothingChanges, Source
+from otoscope.acoustics.rendering import CONDITIONS, NothingChanges, Source
 from otoscope.acoustics.spans import Span, decide
 
 SHORTEST_S = 1.0
@@ -114,7 +114,7 @@ def listen(recorded: Recorded, profiles: Sequence[str], tiers: Sequence[str]) ->
         before = cue(pcm, rate, span)
         heard.source_slopes[category] = slope(before)
         for profile in profiles:
-            for cell in (cell for cell in CELLS if cell.tier in tiers):
+            for cell in (cell for cell in CONDITIONS if cell.tier in tiers):
                 clip_id = cell.clip_id(recorded.name, recorded.name)
                 try:
                     made = source.render(category, cell, clip_id=clip_id, profile=profile)

@@ -55,14 +55,14 @@ def render(
     """Writes a copy of one clip in which one acoustic factor rises or falls."""
     from otoscope.acoustics import codec
     from otoscope.acoustics.files import render_file
-    from otoscope.acoustics.rendering import Cell
+    from otoscope.acoustics.rendering import Condition
 
     try:
         made = render_file(
             source,
             out,
             category=category,
-            cell=Cell(tier, curve, direction),
+            cell=Condition(tier, curve, direction),
             profile=profile,
             span_s=_seconds(span),
             clip_id=clip_id,

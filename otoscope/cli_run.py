@@ -222,8 +222,8 @@ def _inaudible(model: Any, planned: Any) -> str:
     from otoscope.models.guards import inaudible
 
     first = {q.category: q.question_id for q in reversed(planned.questions.values())}
-    sounds = [asked.sounds[-1] for asked in readable(planned.fill, first.values())]
-    found = inaudible(getattr(model, "sampling_rate", None), sounds)
+    audio_inputs = [asked.audio_inputs[-1] for asked in readable(planned.fill, first.values())]
+    found = inaudible(getattr(model, "sampling_rate", None), audio_inputs)
     return found.message if found is not None else ""
 
 

@@ -4,10 +4,12 @@ import difflib
 from collections.abc import Mapping
 from typing import TypeVar
 
+from otoscope.errors import InputError
+
 T = TypeVar("T")
 
 
-class UnknownName(LookupError):
+class UnknownName(InputError, LookupError):
     """A name that is not in a table; the message suggests one that is."""
 
 

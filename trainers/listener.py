@@ -27,13 +27,14 @@ import numpy as np
 import typer
 
 from otoscope.cli_run import plain_errors
+from otoscope.errors import InputError
 
 ASKED = ("volume", "background_noise")
 SETTLES = 0.1
 """The share of the learning rate that is left in the end."""
 
 
-class ListenerError(ValueError):
+class ListenerError(InputError, ValueError):
     """A listener that cannot be made as asked; the message says why, and the way out."""
 
 
@@ -144,12 +145,12 @@ class Clips:
         from otoscope.acoustics import codec
         from otoscope.acoustics.gradients import attribute_of
         from otoscope.acoustics.trajectories import LABELS
-        from otoscope.models.base import Asked, Sound
+        from otoscope.models.base import AudioInput, Request
         from otoscope.models.simple import span_of
         from otoscope.prompts.parts import Clip
         from otoscope.prompts.questions import question
 
-        (sound,) = asked.sounds
+        (sound,) = asked.audio_inputs
         lot = hashlib.sha256(f"{self.lesson.seed} {sound.id}".encode()).digest()[0]
         category = self.lesson.asked[lot % len(self.lesson.asked)]
         cell, made, _ = self.overlays[category].render(
@@ -163,8 +164,8 @@ class Clips:
             "label": LABELS[cell.direction],
         }
         told = question(row, asked.question.prompt_name)
-        heard: Sound = replace(sound, samples=samples)
-        return Asked(told, tuple(heard if isinstance(p, Clip) else p for p in told.parts))
+        heard: AudioInput = replace(sound, samples=samples)
+        return Request(told, tuple(heard if isinstance(p, Clip) else p for p in told.parts))
 
 
 def fit(model: Any, encoder: Any, clips: Clips, step: Any = lambda **_: None) -> list[float]:

@@ -472,10 +472,10 @@ def write(
 ) -> None:
     """Writes the adapter and its card; the record last, and each file whole."""
     from cards import render_card
+    from otoscope.atomic import write_atomic
     from otoscope.tuning.adapting import save_adapter
     from otoscope.tuning.examples import told
     from otoscope.tuning.record import card_values, write_record
-    from otoscope.whole import write_whole
 
     made = out / ".training" / "adapter"
     save_adapter(lesson.learner.tuned, made, base=base, revision=begun["model"].get("commit"))
@@ -483,7 +483,7 @@ def write(
         (made / name).replace(out / name)
     answers = told(lesson.examples.words, lesson.decode)
     values = card_values(begun, settings, lesson.scope, history, answers, base)
-    write_whole(out / "README.md", render_card("adapter.md.jinja", **values).encode())
+    write_atomic(out / "README.md", render_card("adapter.md.jinja", **values).encode())
     write_record(out, begun, lesson.scope, history)
 
 

@@ -27,8 +27,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.atomic import write_atomic
 from otoscope.cli_run import plain_errors
-from otoscope.whole import write_whole
+from otoscope.errors import InputError
 
 SCHEMA = 1
 OF_LAUNCHERS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_", "ACCELERATE_")
@@ -48,7 +49,7 @@ Options = dict[str, bool | int | float | str | list[str]]
 Command = Literal["run", "extract", "probe", "lora"]
 
 
-class StudyError(ValueError):
+class StudyError(InputError, ValueError):
     """A study that cannot go on; the message names the step and the way out."""
 
 
@@ -255,7 +256,7 @@ def conduct(config: Config, say: Any = typer.echo) -> None:
                 continue
             say(f"{told}: {shlex.join(step.command)}")
             _run(step, lock.fileno())
-            write_whole(_done(out, step), _line(step).encode(), via=out / "making")
+            write_atomic(_done(out, step), _line(step).encode(), via=out / "making")
 
 
 def _run(step: Step, lock: int) -> None:
@@ -299,7 +300,7 @@ def _note(config: Config, steps: Sequence[Step]) -> None:
         "never_run": config.never_run,
     }
     text = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
-    write_whole(config.out / "study.json", text.encode(), via=config.out / "making")
+    write_atomic(config.out / "study.json", text.encode(), via=config.out / "making")
 
 
 def study(

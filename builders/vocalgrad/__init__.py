@@ -2,7 +2,7 @@
 
     python -m builders.vocalgrad build --help
 
-The same from Python: open a corpus (`builders.vocalgrad.sources`), `plan_build` it, `build` it,
+The same from Python: open a corpus (`builders.corpora`), `plan_build` it, `build` it,
 and `finish` what was built with card and page. They are imported when first asked for, so that a
 worker loads no more than it needs.
 """

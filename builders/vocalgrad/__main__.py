@@ -10,6 +10,11 @@ from typing import Annotated
 
 import typer
 
+from builders.corpora.base import Skipped, SourceError
+from builders.corpora.choose import Choice, loquacious_place, open_choice
+from builders.corpora.loquacious_verify import verify_rows
+from builders.corpora.partition import leaks
+from builders.corpora.vctk_verify import verify
 from builders.vocalgrad.dry import TYPICAL_S, unspoken_plan
 from builders.vocalgrad.finishing import finish
 from builders.vocalgrad.listening import Verify
@@ -24,11 +29,6 @@ from builders.vocalgrad.making import (
 )
 from builders.vocalgrad.making import build as make
 from builders.vocalgrad.side_by_side import write_side_by_side
-from builders.vocalgrad.sources.base import Skipped, SourceError
-from builders.vocalgrad.sources.choose import Choice, loquacious_place, open_choice
-from builders.vocalgrad.sources.loquacious_verify import verify_rows
-from builders.vocalgrad.sources.partition import leaks
-from builders.vocalgrad.sources.vctk_verify import verify
 from builders.vocalgrad.spans_page import write_spans_page
 from builders.vocalgrad.survey import read_corrections, survey
 from otoscope.acoustics.spans import Policy, Problem

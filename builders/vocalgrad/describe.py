@@ -3,13 +3,13 @@
 from collections import Counter
 from typing import Any
 
+from builders.corpora.base import Corpus, Skipped
 from builders.vocalgrad.making import Built
 from builders.vocalgrad.plan import SPLITS
 from builders.vocalgrad.rates import low_rates
 from builders.vocalgrad.repository import configs_of, write_readme
-from builders.vocalgrad.sources.base import Corpus, Skipped
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.rendering import CELLS
+from otoscope.acoustics.rendering import CONDITIONS
 from otoscope.acoustics.trajectories import LABELS, TIERS
 from otoscope.version import __version__
 
@@ -86,7 +86,7 @@ def _category(built: Built, name: str) -> dict[str, Any]:
         },
         "n_no_effect": sum(f["no_effect"] for f in built.files.values() if f["config"] == name),
         "n_left_out": sum(
-            len(CELLS) - len(s.cells(name, (0, len(CELLS)))) for s in built.plan.sources
+            len(CONDITIONS) - len(s.cells(name, (0, len(CONDITIONS)))) for s in built.plan.sources
         ),
         "left_out_because": Counter(
             reason for s in built.plan.sources for c, _, reason in s.left_out if c == name

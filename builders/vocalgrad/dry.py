@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from builders.corpora.choose import Choice, open_choice, spoken_sources
 from builders.vocalgrad.making import limited
 from builders.vocalgrad.plan import Plan, Surveyed, chosen_categories
-from builders.vocalgrad.sources.choose import Choice, open_choice, spoken_sources
 from builders.vocalgrad.survey import survey
 from otoscope.progress import Progress
 

@@ -5,11 +5,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from builders.corpora.base import Corpus
 from builders.vocalgrad.confounds_of_build import ConfoundReport
 from builders.vocalgrad.making import BuildError, Built
 from builders.vocalgrad.observe import ObserverRow, Rate, Report
 from builders.vocalgrad.shards import STATE, making_folder, write_json
-from builders.vocalgrad.sources.base import Corpus
 from otoscope.acoustics.confounds import ConfoundRow, Confounds, TogetherRow
 from otoscope.statistics.intervals import Interval
 

@@ -5,6 +5,7 @@ import io
 from rich.console import Console
 from rich.table import Table
 
+from builders.corpora.base import Corpus
 from builders.vocalgrad.confounds_of_build import (
     TOGETHER,
     ConfoundReport,
@@ -21,7 +22,6 @@ from builders.vocalgrad.making import Built, owned, plain_disk_errors
 from builders.vocalgrad.observe import Report, observe
 from builders.vocalgrad.page import write_page
 from builders.vocalgrad.repository import configs_of
-from builders.vocalgrad.sources.base import Corpus
 from otoscope.acoustics.gradients import attribute_of
 from otoscope.progress import Progress
 

@@ -26,15 +26,15 @@ from builders.vocalgrad.shards import STATE, decode, making_folder
 from otoscope.acoustics.confounds import Contrasted, contrasts, measured_in
 from otoscope.acoustics.measures import CUES, Track
 from otoscope.acoustics.observers import direction_with_source, slope
-from otoscope.acoustics.rendering import CELLS
+from otoscope.acoustics.rendering import CONDITIONS
 from otoscope.acoustics.spans import Span
 from otoscope.acoustics.trajectories import TIERS
+from otoscope.atomic import write_atomic
 from otoscope.progress import Progress
 from otoscope.version import __version__
-from otoscope.whole import write_whole
 
 SAMPLE_PER_TIER = 160
-N_PER_TIER = len(CELLS) // len(TIERS)
+N_PER_TIER = len(CONDITIONS) // len(TIERS)
 COLUMNS = [
     "audio", "source_id", "tier", "curve", "direction", "span_start_s", "span_end_s", "no_effect",
 ]  # fmt: skip
@@ -150,7 +150,7 @@ def listen_once(plan: Plan, folder: Path, shard: Shard, *, n_each: int) -> Shard
         pass  # not heard yet
     heard = listen(plan, folder, shard, n_each=n_each)
     content = {"key": key, "clips": heard.clips, "source_slopes": heard.source_slopes}
-    write_whole(kept, json.dumps(content).encode(), via=making_folder(folder))
+    write_atomic(kept, json.dumps(content).encode(), via=making_folder(folder))
     return heard
 
 
@@ -188,7 +188,7 @@ def listen(plan: Plan, folder: Path, shard: Shard, *, n_each: int) -> ShardHeard
         table = pq.read_table(folder / shard.files[name], columns=COLUMNS)
         for row in table.to_pylist():
             cell = (row["tier"], row["curve"], row["direction"])
-            if CELLS.index(cell) in chosen[row["source_id"]]:  # type: ignore[arg-type]
+            if CONDITIONS.index(cell) in chosen[row["source_id"]]:  # type: ignore[arg-type]
                 clips.append(_hear(row, name, tracks[name, row["source_id"]]))
     return ShardHeard(clips, slopes)
 

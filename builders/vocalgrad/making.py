@@ -12,9 +12,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from builders.corpora.base import Corpus, Source
 from builders.vocalgrad.plan import SPLITS, Plan, chosen_categories
 from builders.vocalgrad.shards import STATE, finished, making_folder, write_json
-from builders.vocalgrad.sources.base import Corpus, Source
 from builders.vocalgrad.survey import (
     Conditions,
     Correction,
@@ -24,8 +24,9 @@ from builders.vocalgrad.survey import (
     survey,
 )
 from builders.vocalgrad.workers import WorkerDied, run
-from otoscope.acoustics.rendering import CELLS
+from otoscope.acoustics.rendering import CONDITIONS
 from otoscope.acoustics.spans import DEFAULT_POLICIES
+from otoscope.errors import InputError
 from otoscope.progress import Progress
 
 FLAC_SHARE = 0.6  # of PCM, on speech with a little noise; for estimates only
@@ -38,7 +39,7 @@ class OnError(StrEnum):
     SKIP = "skip"
 
 
-class BuildError(RuntimeError):
+class BuildError(InputError, RuntimeError):
     """A build that cannot go on; the message says what to do."""
 
 
@@ -121,7 +122,7 @@ def plan_build(
         )
     if not seen.sources:
         raise BuildError(f"none of the {len(sources)} sources can be used")
-    if not any(s.cells(name, (0, len(CELLS))) for s in seen.sources for name in chosen):
+    if not any(s.cells(name, (0, len(CONDITIONS))) for s in seen.sources for name in chosen):
         why = Counter(reason for s in seen.sources for _, _, reason in s.left_out)
         raise BuildError(
             f"{profile} makes nothing of these sources ({', '.join(why)}); "

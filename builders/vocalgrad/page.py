@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from markupsafe import Markup
 
+from builders.corpora.base import Corpus
 from builders.vocalgrad.confounds_of_build import COLUMNS, ConfoundReport
 from builders.vocalgrad.describe import left_out
 from builders.vocalgrad.heat import heat_table
@@ -14,11 +15,10 @@ from builders.vocalgrad.making import Built
 from builders.vocalgrad.observe import ObserverRow, Rate, Report
 from builders.vocalgrad.plan import SPLITS, Plan, Surveyed
 from builders.vocalgrad.shards import making_folder
-from builders.vocalgrad.sources.base import Corpus
 from builders.vocalgrad.stored import stored_rows
 from otoscope.acoustics import codec
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of, beep_categories
-from otoscope.acoustics.rendering import Cell, Rendering, Source
+from otoscope.acoustics.rendering import Condition, Rendering, Source
 from otoscope.acoustics.spans import Span
 from otoscope.acoustics.trajectories import DIRECTIONS, LABELS
 from otoscope.prompts import ask
@@ -210,12 +210,12 @@ def _shown(
     if any((name, without) == (category, tier) for name, without, _ in surveyed.left_out):
         return {}
     s = surveyed.source
-    clip_ids = {d: Cell(tier, CURVE, d).clip_id(s.item_id, s.clip_id) for d in DIRECTIONS}
+    clip_ids = {d: Condition(tier, CURVE, d).clip_id(s.item_id, s.clip_id) for d in DIRECTIONS}
     ids = {d: f"{s.split}-{category}-{clip_id}" for d, clip_id in clip_ids.items()}
     rows = stored_rows(built, category, ids.values())
     shown = {}
     for d in DIRECTIONS:
-        row, cell = rows[ids[d]], Cell(tier, CURVE, d)
+        row, cell = rows[ids[d]], Condition(tier, CURVE, d)
         samples = _mono(codec.read(row["audio"]["bytes"], name=ids[d]))
         sound = figures.spectrogram(samples, source.sampling_rate)
         made = source.render(category, cell, clip_id=clip_ids[d], profile=built.plan.profile)
@@ -314,7 +314,7 @@ def _beeps(built: Built) -> Iterator[dict[str, Any]]:
     s = beep.source
     for category in (c for c in beep_categories(built.plan.profile) if c in built.plan.categories):
         ids = [
-            f"{s.split}-{category}-{Cell('high', CURVE, d).clip_id(s.item_id, s.clip_id)}"
+            f"{s.split}-{category}-{Condition('high', CURVE, d).clip_id(s.item_id, s.clip_id)}"
             for d in DIRECTIONS
         ]
         rows = stored_rows(built, "beep", ids)

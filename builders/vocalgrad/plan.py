@@ -15,9 +15,9 @@ from typing import Literal, NamedTuple
 
 import soundfile
 
-from builders.vocalgrad.sources.base import Source
+from builders.corpora.base import Source
 from otoscope.acoustics.gradients import GRADIENTS, beep_categories
-from otoscope.acoustics.rendering import CELLS
+from otoscope.acoustics.rendering import CONDITIONS
 from otoscope.registry import UnknownName
 
 GENERATOR_VERSION = "1"
@@ -74,9 +74,9 @@ class Surveyed:
     left_out: tuple[LeftOut, ...] = ()
 
     def cells(self, category: str, bounds: tuple[int, int]) -> list[int]:
-        """Which of the cells `[start, end)` of `CELLS` are made of this source."""
+        """Which of the cells `[start, end)` of `CONDITIONS` are made of this source."""
         without = {tier for name, tier, _ in self.left_out if name == category}
-        return [k for k in range(*bounds) if CELLS[k].tier not in without]
+        return [k for k in range(*bounds) if CONDITIONS[k].tier not in without]
 
     @property
     def most_bytes(self) -> int:
@@ -91,7 +91,7 @@ class Shard(NamedTuple):
         kind: Which sort of rows.
         split: Of its rows.
         first, last: Its sources, `[first, last)` in the plan's list for this kind and split.
-        cells: Its variants, `[start, end)` in `CELLS`.
+        cells: Its variants, `[start, end)` in `CONDITIONS`.
         categories: In row order.
         files: Config name to path inside the dataset folder.
         n_rows: Over all its files.
@@ -240,7 +240,7 @@ def _blocks(sizes: Sequence[int], limit: int, most: int) -> Iterator[tuple[int, 
 
 def _pieces(clip_bytes: Sequence[int]) -> Iterator[tuple[int, int, tuple[int, int]]]:
     """Blocks of sources with all cells; a source too long for one file is cut between cells."""
-    whole = len(CELLS)
+    whole = len(CONDITIONS)
     for first, last in _blocks(
         [whole * b for b in clip_bytes], MAX_FILE_BYTES, MAX_SOURCES_PER_SHARD
     ):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from builders.vocalgrad.plan import Plan, Surveyed
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.rendering import CELLS
+from otoscope.acoustics.rendering import CONDITIONS
 from otoscope.acoustics.trajectories import TIERS
 from otoscope.acoustics.vocoder import N_FFT
 
@@ -66,8 +66,8 @@ def _idle(plan: Plan, low: list[Surveyed], name: str) -> Idle:
     ]
     return Idle(
         name,
-        len(tiers) * len(CELLS) // len(TIERS),
-        len(plan.sources) * len(CELLS),
+        len(tiers) * len(CONDITIONS) // len(TIERS),
+        len(plan.sources) * len(CONDITIONS),
         tuple(tier for tier in TIERS if tier in tiers),
     )
 

@@ -14,12 +14,12 @@ from datasets.splits import SplitDict
 from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCardData
 
+from builders.corpora.base import Corpus
 from builders.vocalgrad.plan import SPLITS, Plan
 from builders.vocalgrad.rows import features
 from builders.vocalgrad.shards import making_folder
-from builders.vocalgrad.sources.base import Corpus
 from cards import render_card
-from otoscope.whole import write_whole
+from otoscope.atomic import write_atomic
 
 Files = Mapping[str, Mapping[str, Any]]
 """Path inside the folder to what its shard's record says of it."""
@@ -69,7 +69,7 @@ def write_readme(folder: Path, plan: Plan, corpus: Corpus, files: Files, **card:
         "vocalgrad.md.jinja", plan=plan, corpus=corpus, files=files, **card
     )
     readme = text.encode("utf-8", "backslashreplace")  # odd file names
-    write_whole(folder / "README.md", readme, via=making_folder(folder))
+    write_atomic(folder / "README.md", readme, via=making_folder(folder))
 
 
 def _add_descriptions(header: dict[str, Any], infos: Mapping[str, DatasetInfo]) -> None:

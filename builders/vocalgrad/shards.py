@@ -12,13 +12,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from builders.corpora.base import SourceError
 from builders.vocalgrad.plan import Plan, Shard, Surveyed
 from builders.vocalgrad.rows import audio_of, features, question_of
-from builders.vocalgrad.sources.base import SourceError
 from otoscope.acoustics import codec
-from otoscope.acoustics.rendering import CELLS, Source
+from otoscope.acoustics.rendering import CONDITIONS, Source
 from otoscope.acoustics.spans import Span
-from otoscope.whole import write_whole
+from otoscope.atomic import write_atomic
 
 STATE = ".otoscope"
 ROW_GROUP_BYTES = 4_000_000
@@ -66,7 +66,7 @@ def rows(plan: Plan, shard: Shard) -> Iterator[tuple[str, Row]]:
 
 
 def _row(plan: Plan, surveyed: Surveyed, source: Source, category: str, cell_index: int) -> Row:
-    cell, s = CELLS[cell_index], surveyed.source
+    cell, s = CONDITIONS[cell_index], surveyed.source
     clip_id = cell.clip_id(s.item_id, s.clip_id)
     made = source.render(category, cell, clip_id=clip_id, profile=plan.profile)
     encoded = made.to_pcm()
@@ -88,7 +88,7 @@ def _row(plan: Plan, surveyed: Surveyed, source: Source, category: str, cell_ind
         "clipped_fraction": encoded.clipped_fraction,
         TURNED_DOWN: encoded.gain < 1,
         "no_effect": made.no_effect,
-        "row": s.position * len(CELLS) + cell_index,
+        "row": s.position * len(CONDITIONS) + cell_index,
     }
 
 
@@ -224,7 +224,7 @@ def finished(plan: Plan, shard: Shard, folder: Path) -> dict[str, dict] | None:
 def write_json(path: Path, content: object, *, via: Path) -> None:
     """A JSON file that is either whole or not there."""
     text = json.dumps(content, indent=1, sort_keys=True) + "\n"
-    write_whole(path, text.encode(), via=via)
+    write_atomic(path, text.encode(), via=via)
 
 
 def _sha256(path: Path) -> str:

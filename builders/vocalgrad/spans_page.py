@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import soxr
 
+from builders.corpora.base import Source
 from builders.vocalgrad.plan import Surveyed
-from builders.vocalgrad.sources.base import Source
 from builders.vocalgrad.survey import DROPPED, Survey
 from otoscope.acoustics import codec
 from otoscope.reports.figures import envelope

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from builders.corpora.base import Skipped, Source, SourceError
 from builders.vocalgrad.plan import MAX_CLIP_BYTES, LeftOut, Surveyed
 from builders.vocalgrad.shards import pcm_sha256
-from builders.vocalgrad.sources.base import Skipped, Source, SourceError
 from otoscope.acoustics import codec
 from otoscope.acoustics.rendering import Source as Sound
 from otoscope.acoustics.rendering import refuses

@@ -14,6 +14,7 @@ import soundfile
 from jaxtyping import Float, Int16
 
 from otoscope.acoustics.containers import missing_bytes
+from otoscope.errors import InputError
 
 FULL_SCALE = 32768
 CEILING = 0.9886  # -0.1 dB re full scale
@@ -22,7 +23,7 @@ EXACT_IN_16_BITS = EIGHT_BIT | {"PCM_16", "ULAW", "ALAW", "MS_ADPCM", "IMA_ADPCM
 MAX_CHANNELS = 8  # of FLAC
 
 
-class AudioError(ValueError):
+class AudioError(InputError, ValueError):
     """An audio file that cannot be used; the message names it and says why."""
 
 

@@ -8,7 +8,7 @@ import soundfile
 
 from otoscope.acoustics import codec
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.rendering import Cell, Rendering, Source
+from otoscope.acoustics.rendering import Condition, Rendering, Source
 from otoscope.acoustics.spans import Span, decide
 
 FORMATS = {".wav": "WAV", ".flac": "FLAC"}
@@ -20,7 +20,7 @@ class MadeFile(NamedTuple):
     path: Path
     rendering: Rendering
     category: str
-    cell: Cell
+    cell: Condition
     span_s: tuple[float, float]
     span_origin: str
     clipped_fraction: float
@@ -49,7 +49,7 @@ def render_file(
     out: Path,
     *,
     category: str,
-    cell: Cell,
+    cell: Condition,
     profile: str = "paper",
     span_s: tuple[float, float] | None = None,
     clip_id: str | None = None,

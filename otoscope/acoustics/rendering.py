@@ -14,14 +14,15 @@ from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.gradients.base import Profile
 from otoscope.acoustics.spans import Span
 from otoscope.acoustics.trajectories import CURVES, DIRECTIONS, TIERS, Trajectory, steered
+from otoscope.errors import InputError
 from otoscope.registry import UnknownName
 
 
-class NothingChanges(ValueError):
+class NothingChanges(InputError, ValueError):
     """A cell that would change nothing in this clip; the message says why."""
 
 
-class Cell(NamedTuple):
+class Condition(NamedTuple):
     """One condition of the design, within a category."""
 
     tier: str
@@ -31,13 +32,13 @@ class Cell(NamedTuple):
     def clip_id(self, item_id: str, source_clip_id: str) -> str:
         """The published id; the same in every category.
 
-        >>> Cell("low", "linear", "up").clip_id("p226_01", "p226_106")
+        >>> Condition("low", "linear", "up").clip_id("p226_01", "p226_106")
         'p226_01__p226_106__linear__low__up'
         """
         return "__".join([item_id, source_clip_id, self.curve, self.tier, self.direction])
 
 
-CELLS = tuple(Cell(*names) for names in product(TIERS, CURVES, DIRECTIONS))
+CONDITIONS = tuple(Condition(*names) for names in product(TIERS, CURVES, DIRECTIONS))
 """The 24 variants of a source, in manifest order."""
 
 
@@ -114,7 +115,7 @@ class Source:
         ]
 
     def render(
-        self, category: str, cell: Cell, *, clip_id: str, profile: str = "paper"
+        self, category: str, cell: Condition, *, clip_id: str, profile: str = "paper"
     ) -> Rendering:
         """One variant.
 
@@ -194,12 +195,12 @@ class Source:
 
     def variants(
         self, category: str, item_id: str, source_clip_id: str, *, profile: str = "paper"
-    ) -> Iterator[tuple[Cell, str, Rendering]]:
+    ) -> Iterator[tuple[Condition, str, Rendering]]:
         """All cells of a category in manifest order, each with its clip id.
 
         Those that the profile refuses are passed over.
         """
-        for cell in CELLS:
+        for cell in CONDITIONS:
             if self.refusal(category, cell.tier, profile):
                 continue
             clip_id = cell.clip_id(item_id, source_clip_id)
@@ -258,4 +259,6 @@ def render(
         LookupError, ValueError: See `Source`.
     """
     source = Source(samples, sampling_rate, Span(*span), bit_depth=bit_depth)
-    return source.render(category, Cell(tier, curve, direction), clip_id=clip_id, profile=profile)
+    return source.render(
+        category, Condition(tier, curve, direction), clip_id=clip_id, profile=profile
+    )

@@ -19,7 +19,7 @@ from jaxtyping import Float
 
 from otoscope.acoustics import codec
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of
-from otoscope.acoustics.rendering import Cell, NothingChanges, Rendering, Source
+from otoscope.acoustics.rendering import Condition, NothingChanges, Rendering, Source
 from otoscope.acoustics.spans import DEFAULT_POLICIES, Policy, Problem, Span, decide
 from otoscope.acoustics.trajectories import CURVES, DIRECTIONS, LABELS, TIERS
 
@@ -62,11 +62,11 @@ class GradientTransform(BaseWaveformTransform):
         self.seed, self.profile = seed, profile
         self.policies = {**DEFAULT_POLICIES, **(policies or {})}
 
-    def cell_of(self, item_id: str) -> Cell:
+    def cell_of(self, item_id: str) -> Condition:
         """The item's cell."""
         rng = self._rng(item_id, "cell")
         tier, curve, direction = (str(rng.choice(x)) for x in (TIERS, tuple(CURVES), DIRECTIONS))
-        return Cell(self.tier or tier, self.curve or curve, self.direction or direction)
+        return Condition(self.tier or tier, self.curve or curve, self.direction or direction)
 
     def render(
         self,
@@ -76,7 +76,7 @@ class GradientTransform(BaseWaveformTransform):
         item_id: str,
         span: Span | None = None,
         bit_depth: int = 16,
-    ) -> tuple[Cell, Rendering, str]:
+    ) -> tuple[Condition, Rendering, str]:
         """The item's cell, what it sounds like in it, and where the span came from.
 
         Raises:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from otoscope.models.base import Answer, Asked, Status
+from otoscope.models.base import Answer, Request, Status
 from otoscope.prompts.parts import Text
 
 LOG = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ class AnswerCache:
             self._database.close()
 
 
-def cache_key(asked: Asked, description: Mapping[str, Any], retry_unparsed: bool = False) -> str:
+def cache_key(asked: Request, description: Mapping[str, Any], retry_unparsed: bool = False) -> str:
     """Hash of a question, its text and audio bytes, the model's description and the second try.
 
     The question's id, its labels and the spans of its clips are in it, because some models go by

@@ -10,7 +10,7 @@ from otoscope.acoustics.codec import AudioError
 from otoscope.audits.answer_cache import AnswerCache, cache_key
 from otoscope.audits.journal import Journal, journal, lost, sent
 from otoscope.audits.runs import ASKED_AGAIN, attempts, deciding
-from otoscope.models.base import Answer, Asked, ModelError, Status, description_of, stream
+from otoscope.models.base import Answer, ModelError, Request, Status, description_of, stream
 from otoscope.responses import PARSERS
 
 RETRY_TOKENS = 256
@@ -49,7 +49,7 @@ def ask(
     run: Path,
     model: Any,
     question_ids: Sequence[str],
-    fill: Callable[[str], Asked],
+    fill: Callable[[str], Request],
     *,
     rank: int = 0,
     world: int = 1,
@@ -113,7 +113,7 @@ class _Desk:
     def __init__(
         self,
         model: Any,
-        fill: Callable[[str], Asked],
+        fill: Callable[[str], Request],
         book: Journal,
         tally: Tally,
         numbers: Mapping[str, int],
@@ -125,7 +125,7 @@ class _Desk:
         self.numbers, self.retry_unparsed, self.cache = numbers, retry_unparsed, cache
         self.on_answer = on_answer
         self.description = description_of(model)
-        self.flying: dict[int, tuple[Asked, str]] = {}
+        self.flying: dict[int, tuple[Request, str]] = {}
         self.own_error: Exception | None = None
 
     def ask(self, missing: Sequence[str], budget: float | None, max_cost: float | None) -> None:
@@ -146,7 +146,7 @@ class _Desk:
                 f"{self._some_flying()}"
             )
 
-    def _handed_out(self, *arguments: Any) -> Iterator[Asked]:
+    def _handed_out(self, *arguments: Any) -> Iterator[Request]:
         """The questions; what goes wrong in here is no fault of the model that pulls them."""
         try:
             yield from self._questions(*arguments)
@@ -156,7 +156,7 @@ class _Desk:
 
     def _questions(
         self, missing: Sequence[str], budget: float | None, max_cost: float | None
-    ) -> Iterator[Asked]:
+    ) -> Iterator[Request]:
         n_sent = 0
         for question_id in missing:
             if budget is not None and (reason := self._over(budget, max_cost)):
@@ -226,7 +226,7 @@ class _Desk:
             tally.cost = (tally.cost or 0.0) + answer.cost
         self.on_answer(tally)
 
-    def _second_try(self, asked: Asked, answer: Answer) -> Answer:
+    def _second_try(self, asked: Request, answer: Answer) -> Answer:
         """The published retry; both texts are kept and both are paid."""
         unparsed = PARSERS[asked.question.parser](answer.text).label is None
         if answer.status is not Status.OK or not unparsed:

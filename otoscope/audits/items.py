@@ -15,13 +15,14 @@ import datasets
 import pyarrow as pa
 
 from otoscope.acoustics import codec
-from otoscope.models.base import Sound
+from otoscope.errors import InputError
+from otoscope.models.base import AudioInput
 
 NEEDED = ("id", "audio", "category", "label")
 SOURCE = "source"
 
 
-class DatasetError(ValueError):
+class DatasetError(InputError, ValueError):
     """A dataset that cannot be asked about; the message names what is missing."""
 
 
@@ -117,7 +118,7 @@ class Items:
         except OSError as error:
             raise DatasetError(f"row {row_id!r}: {cell['path']}: {error.strerror}") from error
 
-    def sound(self, row_id: str) -> Sound:
+    def sound(self, row_id: str) -> AudioInput:
         """A row's audio, channels averaged.
 
         Raises:
@@ -125,13 +126,13 @@ class Items:
         """
         return self._sound(row_id)
 
-    def _read(self, row_id: str) -> Sound:
+    def _read(self, row_id: str) -> AudioInput:
         data = self.audio_bytes(row_id)
         recording = codec.read(data, name=f"row {row_id!r}")
         channels = codec.to_float(recording.pcm)
         samples = channels[0] if len(channels) == 1 else channels.mean(axis=0)
         sha256, _ = self._facts_of(row_id, data)
-        return Sound(row_id, samples, recording.sampling_rate, sha256, self._spans.get(row_id))
+        return AudioInput(row_id, samples, recording.sampling_rate, sha256, self._spans.get(row_id))
 
     def facts(self, row_id: str) -> tuple[str, float]:
         """SHA-256 of a row's audio bytes, and its length in seconds; NaN if it is not audio."""

@@ -21,7 +21,7 @@ from otoscope.audits.hearing import hearing
 from otoscope.audits.items import SOURCE, DatasetError, Items, configs_in, open_items
 from otoscope.audits.runs import PLAN_SCHEMA, write_plan
 from otoscope.audits.sampling import limited
-from otoscope.models.base import Asked, ModelError, Status, description_of
+from otoscope.models.base import ModelError, Request, Status, description_of
 from otoscope.models.opening import open_model
 from otoscope.prompts import PROMPTS
 from otoscope.prompts.few_shot import Pool
@@ -61,11 +61,11 @@ class Perception:
         self.partial = partial
         self.choices = dict(choices or {})
 
-    def fill(self, question_id: str) -> Asked:
+    def fill(self, question_id: str) -> Request:
         """A question with its sound."""
         asked = self.questions[question_id]
         parts = [self.items.sound(p.id) if isinstance(p, Clip) else p for p in asked.parts]
-        return Asked(asked, tuple(parts))
+        return Request(asked, tuple(parts))
 
     def rows(self) -> list[dict[str, Any]]:
         """The plan's rows."""

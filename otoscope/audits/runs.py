@@ -23,6 +23,7 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from otoscope.errors import InputError
 from otoscope.models.base import Status
 
 SCHEMA = 1
@@ -73,7 +74,7 @@ ANSWER_SCHEMA = pa.schema(
 )
 
 
-class RunError(RuntimeError):
+class RunError(InputError, RuntimeError):
     """A run folder that cannot be used as asked; the message says why and what to do."""
 
 

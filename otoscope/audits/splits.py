@@ -16,7 +16,7 @@ import datasets
 
 from otoscope.audits.items import DatasetError, splits_in
 from otoscope.audits.perception import Perception, plan
-from otoscope.models.base import Asked
+from otoscope.models.base import Request
 from otoscope.prompts.labels import LABEL_NAMES
 
 NAMED = 5
@@ -36,7 +36,7 @@ class Splits:
     plans: Mapping[str, Perception]
     rows: Mapping[str, Sequence[Any]]
 
-    def fill(self, question_id: str) -> Asked:
+    def fill(self, question_id: str) -> Request:
         """A question with its sound."""
         plans = (plan for plan in self.plans.values() if question_id in plan.questions)
         return next(plans).fill(question_id)

@@ -12,11 +12,12 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
+from otoscope.errors import InputError
 from otoscope.prompts.parts import Question, Text
 
 
 @dataclass(frozen=True)
-class Sound:
+class AudioInput:
     """One clip as a model hears it, before the adapter resamples it.
 
     Attributes:
@@ -40,16 +41,16 @@ class Sound:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A question with its clips filled in; `parts` has them where the question names them."""
 
     question: Question
-    parts: tuple[Text | Sound, ...]
+    parts: tuple[Text | AudioInput, ...]
 
     @property
-    def sounds(self) -> tuple[Sound, ...]:
+    def audio_inputs(self) -> tuple[AudioInput, ...]:
         """The clips, in order."""
-        return tuple(part for part in self.parts if isinstance(part, Sound))
+        return tuple(part for part in self.parts if isinstance(part, AudioInput))
 
 
 class Status(StrEnum):
@@ -125,7 +126,7 @@ class Model(Protocol):
     - `stream(asked) -> iterator of (index, answer)`: answers in the order in which they arrive.
     """
 
-    def answer(self, questions: Sequence[Asked]) -> list[Answer]:
+    def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """One answer a question, in order."""
 
 
@@ -133,7 +134,7 @@ class Model(Protocol):
 class Streams(Protocol):
     """A model that gives answers as they arrive."""
 
-    def stream(self, questions: Iterable[Asked]) -> Iterator[tuple[int, Answer]]:
+    def stream(self, questions: Iterable[Request]) -> Iterator[tuple[int, Answer]]:
         """Yields each question's index, as counted from 0 in `questions`, and its answer."""
 
 
@@ -141,11 +142,11 @@ class Streams(Protocol):
 class Hears(Protocol):
     """A model that can say what it is given of the sound."""
 
-    def heard(self, asked: Asked) -> bytes:
+    def heard(self, asked: Request) -> bytes:
         """Bytes that change whenever the model's input does."""
 
 
-class ModelError(RuntimeError):
+class ModelError(InputError, RuntimeError):
     """A model that cannot be used as asked; the message names the thing and the way out."""
 
 
@@ -157,7 +158,7 @@ def description_of(model: Any) -> dict[str, Any]:
     return dict(described() if callable(described) else described)
 
 
-def stream(model: Any, questions: Iterable[Asked]) -> Iterator[tuple[int, Answer]]:
+def stream(model: Any, questions: Iterable[Request]) -> Iterator[tuple[int, Answer]]:
     """Answers of any model as they arrive, each with its question's index.
 
     Raises:
@@ -167,7 +168,7 @@ def stream(model: Any, questions: Iterable[Asked]) -> Iterator[tuple[int, Answer
         yield from model.stream(questions)
         return
     size = max(1, int(getattr(model, "batch_size", 1)))
-    batch: list[Asked] = []
+    batch: list[Request] = []
     first = 0
     for asked in questions:
         batch.append(asked)
@@ -178,7 +179,7 @@ def stream(model: Any, questions: Iterable[Asked]) -> Iterator[tuple[int, Answer
         yield from _answered(model, batch, first)
 
 
-def _answered(model: Model, batch: list[Asked], first: int) -> Iterator[tuple[int, Answer]]:
+def _answered(model: Model, batch: list[Request], first: int) -> Iterator[tuple[int, Answer]]:
     answers = model.answer(batch)
     if len(answers) != len(batch):
         raise ModelError(f"{len(batch)} questions were asked but {len(answers)} answers came back")

@@ -11,10 +11,10 @@ import numpy as np
 import soundfile
 from jaxtyping import Float
 
-from otoscope.models.base import Asked, ModelError, Sound
+from otoscope.models.audio import OnLong, fitted
+from otoscope.models.base import AudioInput, ModelError, Request
 from otoscope.models.families import Family
 from otoscope.models.loading import chat_template_of
-from otoscope.models.sound import OnLong, fitted
 from otoscope.prompts.parts import Text
 
 
@@ -48,7 +48,7 @@ class Encoder:
     window_s: float | None
     on_long: OnLong = "refuse"
 
-    def encode(self, questions: Sequence[Asked]) -> Encoded:
+    def encode(self, questions: Sequence[Request]) -> Encoded:
         """A batch of questions that all have clips, or that all have none.
 
         Raises:
@@ -60,7 +60,7 @@ class Encoder:
             self._check(asked)
             heard = [
                 fitted(sound, self.sampling_rate, self.window_s, self.on_long)
-                for sound in asked.sounds
+                for sound in asked.audio_inputs
             ]
             truncated.append(any(cut for _, cut in heard))
             clips += [samples for samples, _ in heard]
@@ -70,14 +70,14 @@ class Encoder:
         texts = self._all_rendered(conversations)
         for asked, text in zip(questions, texts, strict=True):
             found = text.count(self.processor.audio_token)
-            if found != len(asked.sounds):
+            if found != len(asked.audio_inputs):
                 raise ModelError(
-                    f"question {asked.question.question_id!r} has {len(asked.sounds)} clips but "
-                    f"the chat template gives the model {found}"
+                    f"question {asked.question.question_id!r} has {len(asked.audio_inputs)} clips "
+                    f"but the chat template gives the model {found}"
                 )
         return Encoded(self._with_template(texts, clips), truncated)
 
-    def heard(self, asked: Asked) -> bytes:
+    def heard(self, asked: Request) -> bytes:
         """Shape and bytes of the features that the processor makes of the sound.
 
         Raises:
@@ -95,7 +95,7 @@ class Encoder:
             for name in present
         )
 
-    def ending(self, asked: Asked, word: str) -> list[int]:
+    def ending(self, asked: Request, word: str) -> list[int]:
         """Token ids of an answer as it is taught: a word, and what the chat template ends with.
 
         Where no template writes an answer behind the prompt, the word and the token that ends.
@@ -103,12 +103,12 @@ class Encoder:
         _, told = self.taught(asked, word)
         return list(self.processor.tokenizer.encode(told, add_special_tokens=False))
 
-    def taught(self, asked: Asked, word: str) -> tuple[str | None, str]:
+    def taught(self, asked: Request, word: str) -> tuple[str | None, str]:
         """All text before an answer (None where mistral-common has it), and the answer's own."""
         told = f"{word}{self.processor.tokenizer.eos_token}"
         if self.family.chat == "mistral":
             return None, told
-        conversation = self._conversation(asked, [np.zeros(1)] * len(asked.sounds))
+        conversation = self._conversation(asked, [np.zeros(1)] * len(asked.audio_inputs))
         before, after = self._rendered(conversation), self._rendered(conversation, word)
         if after.startswith(before) and after.removeprefix(before).startswith(word):
             told = after.removeprefix(before)
@@ -137,11 +137,11 @@ class Encoder:
             return None
         return hashlib.sha256(repr(template).encode()).hexdigest()[:16]
 
-    def _check(self, asked: Asked) -> None:
+    def _check(self, asked: Request) -> None:
         limit = self.family.clips
-        if limit is not None and len(asked.sounds) > limit:
+        if limit is not None and len(asked.audio_inputs) > limit:
             raise ModelError(
-                f"question {asked.question.question_id!r} has {len(asked.sounds)} clips but "
+                f"question {asked.question.question_id!r} has {len(asked.audio_inputs)} clips but "
                 f"{self.family.model_type} takes at most {limit} a question"
             )
         placeholder = self.processor.audio_token
@@ -152,12 +152,12 @@ class Encoder:
             )
 
     def _conversation(
-        self, asked: Asked, heard: Sequence[Float[np.ndarray, " _"]]
+        self, asked: Request, heard: Sequence[Float[np.ndarray, " _"]]
     ) -> list[dict[str, Any]]:
         clips = iter(heard)
         content = [
             self._clip(next(clips))
-            if isinstance(part, Sound)
+            if isinstance(part, AudioInput)
             else {"type": "text", "text": part.text}
             for part in asked.parts
         ]

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from otoscope.acoustics.fitted import FittedObserver, from_numbers
-from otoscope.models.base import Answer, Asked, ModelError
+from otoscope.atomic import write_atomic
+from otoscope.models.base import Answer, ModelError, Request
 from otoscope.models.simple import heard_by_measures, listen
 from otoscope.version import __version__
-from otoscope.whole import write_whole
 
 KIND = "fitted observer"
 SCHEMA = 1
@@ -72,12 +72,12 @@ class Fitted:
             "trained_on": self.trained_on.summary,
         }
 
-    def answer(self, questions: Sequence[Asked]) -> list[Answer]:
+    def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """`increase` or `decrease`; refuses what it cannot measure or has not learned."""
         observer = self.observer
         return [listen(asked, observer.weights, observer.answer) for asked in questions]
 
-    def heard(self, asked: Asked) -> bytes:
+    def heard(self, asked: Request) -> bytes:
         """The samples of the clip asked about, and its span."""
         return heard_by_measures(asked)
 
@@ -104,7 +104,7 @@ class Fitted:
             "trained_on": asdict(self.trained_on),
             "categories": self.observer.numbers(),
         }
-        write_whole(path, (json.dumps(content, indent=1) + "\n").encode())
+        write_atomic(path, (json.dumps(content, indent=1) + "\n").encode())
 
 
 def source_of(row: Mapping[str, Any]) -> str:

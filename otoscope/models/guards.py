@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from otoscope.models.base import Asked, Hears, ModelError, Sound
+from otoscope.models.base import AudioInput, Hears, ModelError, Request
 
 AUDIBLE_DB = -60.0
 """Content this far below a clip's whole power, or further, counts as none."""
@@ -23,20 +23,20 @@ class HearingReport(NamedTuple):
     message: str
 
 
-def with_silence(asked: Asked) -> Asked:
+def with_silence(asked: Request) -> Request:
     """The same question with silence of the same length for every clip."""
     return replace(
         asked,
         parts=tuple(
             replace(part, samples=np.zeros_like(part.samples), sha256="")
-            if isinstance(part, Sound)
+            if isinstance(part, AudioInput)
             else part
             for part in asked.parts
         ),
     )
 
 
-def hearing_check(model: Any, asked: Asked, silence: Asked, other: Asked) -> HearingReport:
+def hearing_check(model: Any, asked: Request, silence: Request, other: Request) -> HearingReport:
     """Whether a model's input changes with the sound.
 
     Args:
@@ -76,8 +76,8 @@ def hearing_check(model: Any, asked: Asked, silence: Asked, other: Asked) -> Hea
     return HearingReport(True, (clip, silent, another), "the model is given the sound")
 
 
-def _sound_bytes(asked: Asked) -> bytes:
-    return b"".join(sound.samples.tobytes() for sound in asked.sounds)
+def _sound_bytes(asked: Request) -> bytes:
+    return b"".join(sound.samples.tobytes() for sound in asked.audio_inputs)
 
 
 class Inaudible(NamedTuple):
@@ -103,17 +103,17 @@ class Inaudible(NamedTuple):
         )
 
 
-def inaudible(sampling_rate: int | None, sounds: Iterable[Sound]) -> Inaudible | None:
+def inaudible(sampling_rate: int | None, audio_inputs: Iterable[AudioInput]) -> Inaudible | None:
     """What of some clips lies above half the rate at which a model hears; None if not known."""
     if sampling_rate is None:
         return None
     limit_hz = sampling_rate / 2
-    lost_db = np.array([_level_above(sound, limit_hz) for sound in sounds])
+    lost_db = np.array([_level_above(sound, limit_hz) for sound in audio_inputs])
     worst = float(lost_db.max(initial=-np.inf))
     return Inaudible(lost_db.size, int(np.sum(lost_db > AUDIBLE_DB)), limit_hz, worst)
 
 
-def _level_above(sound: Sound, limit_hz: float) -> float:
+def _level_above(sound: AudioInput, limit_hz: float) -> float:
     """Power above a frequency in dB re the clip's whole power, its mean left out."""
     if sound.sampling_rate / 2 <= limit_hz:
         return -np.inf
@@ -133,7 +133,7 @@ class TooLong(NamedTuple):
     duration_s: float
 
 
-def too_long(max_audio_s: float | None, sounds: Iterable[Sound]) -> list[TooLong]:
+def too_long(max_audio_s: float | None, audio_inputs: Iterable[AudioInput]) -> list[TooLong]:
     """The clips longer than a model's window; none when it has none.
 
     >>> too_long(30.0, [])
@@ -141,4 +141,4 @@ def too_long(max_audio_s: float | None, sounds: Iterable[Sound]) -> list[TooLong
     """
     if max_audio_s is None:
         return []
-    return [TooLong(s.id, s.duration_s) for s in sounds if s.duration_s > max_audio_s]
+    return [TooLong(s.id, s.duration_s) for s in audio_inputs if s.duration_s > max_audio_s]

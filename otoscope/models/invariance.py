@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from otoscope.models.base import Asked, Model
+from otoscope.models.base import Model, Request
 
 
 class Different(NamedTuple):
@@ -18,7 +18,7 @@ class BatchCheck(NamedTuple):
     """What came of it; `different` is empty when batches change nothing.
 
     Attributes:
-        n_questions: Asked twice.
+        n_questions: Questions answered twice.
         batch_size: At the first time.
         different: Those whose text was not the same, character by character.
     """
@@ -28,7 +28,7 @@ class BatchCheck(NamedTuple):
     different: tuple[Different, ...]
 
 
-def batch_invariant_check(model: Model, questions: Sequence[Asked]) -> BatchCheck:
+def batch_invariant_check(model: Model, questions: Sequence[Request]) -> BatchCheck:
     """Asks everything twice, in batches of the model's size and one by one.
 
     Low precision makes sums depend on the shapes they are made in, so some difference is normal

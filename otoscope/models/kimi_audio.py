@@ -19,11 +19,11 @@ import numpy as np
 import soundfile
 from jaxtyping import Float
 
-from otoscope.models.base import Answer, Asked, ModelError, Sound, Status
+from otoscope.models.audio import RESAMPLER, OnLong, fitted
+from otoscope.models.base import Answer, AudioInput, ModelError, Request, Status
 from otoscope.models.checkpoints import identity
 from otoscope.models.presets import PRESETS
 from otoscope.models.room import free, ran_out
-from otoscope.models.sound import RESAMPLER, OnLong, fitted
 
 PROVEN = "unrun"
 PRESET = PRESETS["kimi-audio"]
@@ -104,11 +104,11 @@ class KimiAudio:
             "max_new_tokens": self._max_new_tokens,
         }
 
-    def heard(self, asked: Asked) -> bytes:
+    def heard(self, asked: Request) -> bytes:
         """The samples handed over as files; what the package makes of them stays inside."""
-        return b"".join(self._fitted(sound)[0].tobytes() for sound in asked.sounds)
+        return b"".join(self._fitted(sound)[0].tobytes() for sound in asked.audio_inputs)
 
-    def answer(self, questions: Sequence[Asked]) -> list[Answer]:
+    def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """One answer a question, in order.
 
         The package counts no tokens, so their numbers are None, and whether a text was cut is not
@@ -119,7 +119,7 @@ class KimiAudio:
         """
         return [self._answered(asked) for asked in questions]
 
-    def _answered(self, asked: Asked) -> Answer:
+    def _answered(self, asked: Request) -> Answer:
         started = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="otoscope-") as folder:
             messages, cut = self._messages(asked, Path(folder))
@@ -138,10 +138,10 @@ class KimiAudio:
         wall_s = time.perf_counter() - started
         return Answer(text, status, audio_truncated=cut, wall_s=wall_s, detail=detail)
 
-    def _messages(self, asked: Asked, folder: Path) -> tuple[list[dict[str, str]], bool]:
+    def _messages(self, asked: Request, folder: Path) -> tuple[list[dict[str, str]], bool]:
         messages, cut = [], False
         for place, part in enumerate(asked.parts):
-            if isinstance(part, Sound):
+            if isinstance(part, AudioInput):
                 samples, shortened = self._fitted(part)
                 kind, content = "audio", str(folder / f"{place:03d}.wav")
                 soundfile.write(content, samples, self.sampling_rate, subtype="FLOAT")
@@ -151,7 +151,7 @@ class KimiAudio:
             messages.append({"role": "user", "message_type": kind, "content": content})
         return messages, cut
 
-    def _fitted(self, sound: Sound) -> tuple[Float[np.ndarray, " n_heard"], bool]:
+    def _fitted(self, sound: AudioInput) -> tuple[Float[np.ndarray, " n_heard"], bool]:
         return fitted(sound, self.sampling_rate, self.max_audio_s, self._on_long)
 
 

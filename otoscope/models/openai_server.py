@@ -16,14 +16,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from otoscope.acoustics.codec import AudioError
-from otoscope.models.base import Answer, Asked, ModelError, Sound, Status
+from otoscope.models.audio import RESAMPLER
+from otoscope.models.audio_files import FORMATS, sound_file
+from otoscope.models.base import Answer, AudioInput, ModelError, Request, Status
 from otoscope.models.in_flight import LoopThread, as_they_arrive
 from otoscope.models.presets import PRESETS, Preset
 from otoscope.models.prices import price_of, read_prices
-from otoscope.models.server_calls import Calls, Request, Server
+from otoscope.models.server_calls import Calls, ChatRequest, Server
 from otoscope.models.server_replies import Redactor, without_credentials
-from otoscope.models.sound import RESAMPLER
-from otoscope.models.sound_files import FORMATS, sound_file
 
 OPENAI_URL = "https://api.openai.com/v1"
 OTHER_NAMES = {"thinking_level": "reasoning_effort"}
@@ -54,11 +54,11 @@ class OpenAIServer(Server):
             "audio_format": self.audio_format,
         }
 
-    def answer(self, questions: Sequence[Asked]) -> list[Answer]:
+    def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """One answer a question, in order."""
         return [answer for _, answer in sorted(self.stream(questions), key=lambda pair: pair[0])]
 
-    def stream(self, questions: Iterable[Asked]) -> Iterator[tuple[int, Answer]]:
+    def stream(self, questions: Iterable[Request]) -> Iterator[tuple[int, Answer]]:
         """Answers as they arrive; at most twice `concurrency` questions are held in memory.
 
         Raises:
@@ -76,7 +76,7 @@ class OpenAIServer(Server):
         finally:
             loop.close()
 
-    def request(self, asked: Asked) -> Request | Answer:
+    def request(self, asked: Request) -> ChatRequest | Answer:
         """What is sent for a question: parts in its order, clips as files in base64.
 
         A clip that is no sound makes it an answer of status `error`.
@@ -85,7 +85,7 @@ class OpenAIServer(Server):
         n_clipped = 0
         try:
             for part in asked.parts:
-                if isinstance(part, Sound):
+                if isinstance(part, AudioInput):
                     data, n = sound_file(part, self.sampling_rate, self.audio_format)
                     coded = {
                         "data": base64.b64encode(data).decode(),
@@ -97,13 +97,14 @@ class OpenAIServer(Server):
                     content.append({"type": "text", "text": part.text})
         except (AudioError, ModelError) as error:
             return Answer(None, Status.ERROR, detail=str(error))
-        audio_s = sum(sound.duration_s for sound in asked.sounds)
-        return Request(content, audio_s, n_clipped, asked.question.parser)
+        audio_s = sum(sound.duration_s for sound in asked.audio_inputs)
+        return ChatRequest(content, audio_s, n_clipped, asked.question.parser)
 
-    def heard(self, asked: Asked) -> bytes:
+    def heard(self, asked: Request) -> bytes:
         """The files that are sent, one after another."""
         return b"".join(
-            sound_file(sound, self.sampling_rate, self.audio_format).data for sound in asked.sounds
+            sound_file(sound, self.sampling_rate, self.audio_format).data
+            for sound in asked.audio_inputs
         )
 
     def estimate(self, *, n_questions: int, audio_s: float, n_characters: int) -> float | None:

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from otoscope.models.base import Answer, Asked, ModelError, description_of
+from otoscope.models.base import Answer, ModelError, Request, description_of
 
 
 @runtime_checkable
@@ -20,7 +20,7 @@ class WeighsOptions(Protocol):
     """A model that says how likely each of a few texts is to come next."""
 
     def option_logits(
-        self, questions: Sequence[Asked], options: Sequence[str]
+        self, questions: Sequence[Request], options: Sequence[str]
     ) -> Float[np.ndarray, "n_questions n_options"]:
         """The logit of each option's one token behind each question."""
 
@@ -62,7 +62,7 @@ class OptionReader:
         """The model's."""
         return getattr(self.model, "max_audio_s", None)
 
-    def answer(self, questions: Sequence[Asked]) -> list[Answer]:
+    def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """A label each, and how likely each was.
 
         Raises:

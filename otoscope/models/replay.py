@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from otoscope.models.base import Answer, Asked, ModelError, Status
+from otoscope.models.base import Answer, ModelError, Request, Status
 from otoscope.models.saved_answers import (
     Placed,
     Row,
@@ -78,7 +78,7 @@ class Replay:
         self._asked: Counter[bool] = Counter()
         self.description = dict(description)
 
-    def answer(self, questions: Sequence[Asked]) -> list[Answer]:
+    def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """The saved answers; tells apart nothing saved and saved for another prompt."""
         answers = [self._find(asked.question) for asked in questions]
         self._asked.update(not answer.detail.startswith(NOTHING_SAVED) for answer in answers)

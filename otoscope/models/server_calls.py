@@ -74,7 +74,7 @@ class Server:
 
 
 @dataclass(frozen=True)
-class Request:
+class ChatRequest:
     """A question as it is sent, and what a report needs to know about it."""
 
     content: list[dict[str, Any]] = field(repr=False)
@@ -107,7 +107,7 @@ class Calls:
         """Closes all connections."""
         await self._client.close()
 
-    async def answer(self, request: Request | Answer) -> Answer:
+    async def answer(self, request: ChatRequest | Answer) -> Answer:
         """One question's answer, whatever happens, save what is hopeless from the start."""
         if isinstance(request, Answer):
             return request
@@ -124,12 +124,12 @@ class Calls:
                 answer = replace(answer, detail=clipped)
             return replace(answer, wall_s=time.perf_counter() - began)
 
-    def _second_try(self, request: Request, answer: Answer) -> bool:
+    def _second_try(self, request: ChatRequest, answer: Answer) -> bool:
         if self._server.retry_max_tokens is None or answer.status is not Status.OK:
             return False
         return PARSERS[request.parser](answer.text or "").label is None
 
-    async def _ask(self, request: Request, fields: Mapping[str, Any]) -> Answer:
+    async def _ask(self, request: ChatRequest, fields: Mapping[str, Any]) -> Answer:
         server = self._server
         attempts = tenacity.AsyncRetrying(
             stop=tenacity.stop_after_attempt(server.max_retries + 1),

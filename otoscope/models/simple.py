@@ -15,7 +15,7 @@ import numpy as np
 from otoscope.acoustics.measures import CUES
 from otoscope.acoustics.observers import SlopeObserver, fit_slope_observer
 from otoscope.acoustics.spans import Span, decide
-from otoscope.models.base import Answer, Asked, ModelError, Sound, Status
+from otoscope.models.base import Answer, AudioInput, ModelError, Request, Status
 
 DIRECTIONS = ("increase", "decrease")
 
@@ -31,7 +31,7 @@ class Constant:
         """What is said."""
         return {"kind": "constant", "text": self.text}
 
-    def answer(self, questions: Sequence[Asked]) -> list[Answer]:
+    def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """The one text, whatever is asked."""
         return [Answer(self.text) for _ in questions]
 
@@ -51,11 +51,11 @@ class RandomChoice:
         """The seed."""
         return {"kind": "random", "seed": self.seed}
 
-    def answer(self, questions: Sequence[Asked]) -> list[Answer]:
+    def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """One of the labels each; a question that offers none is refused."""
         return [self._draw(asked) for asked in questions]
 
-    def _draw(self, asked: Asked) -> Answer:
+    def _draw(self, asked: Request) -> Answer:
         question = asked.question
         if not question.labels:
             return Answer(None, Status.REFUSED, detail="the question offers no labels to draw from")
@@ -75,7 +75,7 @@ class Observer:
         self.observer = SlopeObserver(dict.fromkeys(CUES, 0.0))
         self.n_sources = 0
 
-    def fit(self, sources: Iterable[Sound]) -> None:
+    def fit(self, sources: Iterable[AudioInput]) -> None:
         """Takes each category's constant from the median of unmodified sources.
 
         Sources without a span of speech are passed over; with none left nothing changes.
@@ -97,19 +97,19 @@ class Observer:
         }
         return {"kind": "observer", "n_sources": self.n_sources, "constants": constants}
 
-    def answer(self, questions: Sequence[Asked]) -> list[Answer]:
+    def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """`increase` or `decrease`; refuses what it cannot measure and what asks otherwise."""
         return [self._listen(asked) for asked in questions]
 
-    def heard(self, asked: Asked) -> bytes:
+    def heard(self, asked: Request) -> bytes:
         """The samples of the clip asked about, and its span."""
         return heard_by_measures(asked)
 
-    def _listen(self, asked: Asked) -> Answer:
+    def _listen(self, asked: Request) -> Answer:
         return listen(asked, CUES, self.observer.answer)
 
 
-def heard_by_measures(asked: Asked) -> bytes:
+def heard_by_measures(asked: Request) -> bytes:
     """All that an observer is given of a question: the samples of its clip, and their span."""
     sound = _clip_asked_about(asked)
     if sound is None:
@@ -118,7 +118,7 @@ def heard_by_measures(asked: Asked) -> bytes:
 
 
 def listen(
-    asked: Asked,
+    asked: Request,
     known: Container[str],
     hear: Callable[[np.ndarray, int, Span, str], str | None],
 ) -> Answer:
@@ -149,7 +149,7 @@ def listen(
     return Answer(heard)
 
 
-def span_of(sound: Sound) -> Span | None:
+def span_of(sound: AudioInput) -> Span | None:
     """Where speech is, in samples: as the row says, else as detected; None where there is none."""
     if sound.span_s is None:
         return decide(sound.samples[None], sound.sampling_rate).span
@@ -157,10 +157,10 @@ def span_of(sound: Sound) -> Span | None:
     return Span(start, min(end, len(sound.samples)))
 
 
-def _clip_asked_about(asked: Asked) -> Sound | None:
+def _clip_asked_about(asked: Request) -> AudioInput | None:
     """The row's own clip, or the last one: examples come before the query."""
-    own = [sound for sound in asked.sounds if sound.id == asked.question.id]
-    heard = own or asked.sounds
+    own = [sound for sound in asked.audio_inputs if sound.id == asked.question.id]
+    heard = own or asked.audio_inputs
     return heard[-1] if heard else None
 
 

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from otoscope.models.base import Answer, Asked, ModelError, Status
+from otoscope.models.audio import RESAMPLER, OnLong
+from otoscope.models.base import Answer, ModelError, Request, Status
 from otoscope.models.decoding import Settings, generation_of, label_scores, speak
 from otoscope.models.encoding import Encoded, Encoder
 from otoscope.models.loading import Loaded, load
 from otoscope.models.options import only_tokens
 from otoscope.models.presets import PRESETS
 from otoscope.models.room import Room, in_room
-from otoscope.models.sound import RESAMPLER, OnLong
 
 UNTELLING = {
     "_from_model_config",
@@ -98,11 +98,11 @@ class TransformersModel:
         )
         return replace(self, settings=settings)
 
-    def heard(self, asked: Asked) -> bytes:
+    def heard(self, asked: Request) -> bytes:
         """The features that the processor makes of the sound, as bytes."""
         return self.encoder.heard(asked)
 
-    def given(self, batch: Sequence[Asked]) -> Encoded:
+    def given(self, batch: Sequence[Request]) -> Encoded:
         """What the network is given for questions that all have clips, or all have none.
 
         Raises:
@@ -113,7 +113,7 @@ class TransformersModel:
         return Encoded(inputs.to(device=model.device, dtype=model.dtype), truncated)
 
     def option_logits(
-        self, questions: Sequence[Asked], options: Sequence[str]
+        self, questions: Sequence[Request], options: Sequence[str]
     ) -> Float[np.ndarray, "n_questions n_options"]:
         """What comes next behind each question: the logit of each option's one token.
 
@@ -126,7 +126,7 @@ class TransformersModel:
         """
         tokens = only_tokens(self.loaded.processor.tokenizer, options)
 
-        def logits(batch: Sequence[Asked]) -> np.ndarray:
+        def logits(batch: Sequence[Request]) -> np.ndarray:
             import torch
 
             with torch.inference_mode():
@@ -142,7 +142,7 @@ class TransformersModel:
             rows.append(made)
         return np.concatenate(rows)
 
-    def answer(self, questions: Sequence[Asked]) -> list[Answer]:
+    def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """One answer a question, in order.
 
         Raises:
@@ -151,23 +151,25 @@ class TransformersModel:
         """
         answers: dict[int, Answer] = {}
         for with_clips in (True, False):
-            places = [n for n, asked in enumerate(questions) if bool(asked.sounds) is with_clips]
+            places = [
+                n for n, asked in enumerate(questions) if bool(asked.audio_inputs) is with_clips
+            ]
             answers |= dict(zip(places, self._in_room([questions[n] for n in places]), strict=True))
         return [answers[n] for n in range(len(questions))]
 
-    def _in_room(self, questions: Sequence[Asked]) -> list[Answer]:
+    def _in_room(self, questions: Sequence[Request]) -> list[Answer]:
         """Answers in batches that fit; drawn answers come one by one, so none moves another."""
         answers: list[Answer] = []
         alone = self._generation.do_sample or not self.loaded.family.batched
         for batch, answered in in_room(self.room, questions, self._answered, alone=alone):
             if answered is None:
-                seconds = sum(sound.duration_s for sound in batch[0].sounds)
+                seconds = sum(sound.duration_s for sound in batch[0].audio_inputs)
                 detail = f"out of memory with this question alone ({seconds:.1f} s of sound)"
                 answered = [Answer(None, Status.ERROR, detail=detail)]
             answers += answered
         return answers
 
-    def _answered(self, batch: Sequence[Asked]) -> list[Answer]:
+    def _answered(self, batch: Sequence[Request]) -> list[Answer]:
         started = time.perf_counter()
         inputs, truncated = self.given(batch)
         n_in = inputs["attention_mask"].sum(dim=1).tolist()
@@ -195,7 +197,7 @@ class TransformersModel:
             for n, said in enumerate(spoken)
         ]
 
-    def _around(self, batch: Sequence[Asked], n_in: list[int], longest: int) -> list[Answer]:
+    def _around(self, batch: Sequence[Request], n_in: list[int], longest: int) -> list[Answer]:
         """Answers to the questions that leave room for one, errors for the others."""
         fitting = [asked for asked, n in zip(batch, n_in, strict=True) if n <= longest]
         rest = iter(self._answered(fitting) if fitting else [])

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
+from otoscope.errors import InputError
 from otoscope.probes.study import categories_of
 from otoscope.representations.features import Features
 from otoscope.representations.sites import site_of
@@ -30,7 +31,7 @@ PAIRS_PER_SOURCE = 12
 N_RESAMPLES, SEED = 1000, 1234
 
 
-class AlignmentError(ValueError):
+class AlignmentError(InputError, ValueError):
     """Rows that give no direction; the message says which, and why."""
 
 

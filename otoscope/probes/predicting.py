@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float, Float32
 
+from otoscope.errors import InputError
 from otoscope.probes.probe import PUBLISHED_SEED, Recipe, fit, scaling_of
 from otoscope.probes.ridge import ridge
 from otoscope.probes.splits import (
@@ -54,7 +55,7 @@ probe.
 """
 
 
-class ProbeError(ValueError):
+class ProbeError(InputError, ValueError):
     """Probes that cannot be trained or read as asked; the message says why, and the way out."""
 
 

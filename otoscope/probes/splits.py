@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int
 
+from otoscope.errors import InputError
+
 TRAIN, TEST = ("train", "validation"), "test"
 """The published training set is our `train` and `validation` together."""
 
@@ -13,7 +15,7 @@ Columns = Mapping[str, np.ndarray]
 """Columns of rows: `source_id`, `split` and `label` at least."""
 
 
-class SplitError(ValueError):
+class SplitError(InputError, ValueError):
     """Rows that cannot be split as asked; the message says why, and the way out."""
 
 

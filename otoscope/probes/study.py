@@ -24,10 +24,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from threadpoolctl import threadpool_limits
 
+from otoscope.atomic import write_atomic
 from otoscope.probes.predicting import PREDICTIONS, Material, ProbeError, Settings, predictions
 from otoscope.probes.splits import Columns
 from otoscope.representations.features import ANSWER, NOT_COMPARED, Features
-from otoscope.whole import write_whole
 
 SCHEMA = 1
 PROBES_VERSION = 1
@@ -283,7 +283,7 @@ def _take(study: Study) -> None:
     if any(there) and not path.exists():
         raise ProbeError(f"{study.folder} holds something that is not probes; choose another")
     if not path.exists():
-        write_whole(path, text.encode())
+        write_atomic(path, text.encode())
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

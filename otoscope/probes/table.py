@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from otoscope.atomic import write_atomic
 from otoscope.probes.predicting import PROBE, REAL, RIDGE, ProbeError
 from otoscope.representations.sites import site_of
 from otoscope.statistics.clustered_pairs import clustered_difference
@@ -25,7 +26,6 @@ from otoscope.statistics.intervals import (
 )
 from otoscope.statistics.pairs import Difference
 from otoscope.statistics.separation import stratified_auc
-from otoscope.whole import write_whole
 
 ALL = "all"
 MISSING = "–"
@@ -111,7 +111,7 @@ def write_tables(folder: str | Path) -> pa.Table:
     folder = Path(folder)
     table = probe_table(folder)
     write_parquet(table, folder / "probes.parquet")
-    write_whole(folder / "probes.md", probe_markdown(table).encode())
+    write_atomic(folder / "probes.md", probe_markdown(table).encode())
     return table
 
 
@@ -119,7 +119,7 @@ def write_parquet(table: pa.Table, path: Path) -> None:
     """Writes a table so that it is either whole or as it was."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
-    write_whole(path, sink.getvalue().to_pybytes())
+    write_atomic(path, sink.getvalue().to_pybytes())
 
 
 def read_about(folder: Path) -> dict[str, Any]:

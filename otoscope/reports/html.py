@@ -7,7 +7,7 @@ from typing import Any
 
 import jinja2
 
-from otoscope.whole import write_whole
+from otoscope.atomic import write_atomic
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -47,4 +47,4 @@ def write(path: Path, text: str, *, via: Path | None = None) -> Path:
 
     What UTF-8 cannot say (half a surrogate pair from a file name) becomes a question mark.
     """
-    return write_whole(path, text.encode("utf-8", "replace"), via=via)
+    return write_atomic(path, text.encode("utf-8", "replace"), via=via)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from otoscope.audits.runs import RunError
+from otoscope.errors import InputError
 from otoscope.probes import encoded, table
 from otoscope.probes.alignment import Alignment, AlignmentError, align, refuse_other_rows
 from otoscope.probes.predicting import ProbeError
@@ -35,7 +36,7 @@ UNREADABLE = (
 Record = Mapping[str, Any]
 
 
-class NoStudy(LookupError):
+class NoStudy(InputError, LookupError):
     """A folder that is not a study."""
 
 

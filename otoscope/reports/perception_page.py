@@ -10,7 +10,7 @@ from otoscope.reports import strips
 from otoscope.reports.perception_findings import Findings
 from otoscope.reports.perception_scores import ALL, ORDERS
 from otoscope.reports.readings import Run
-from otoscope.reports.samples import Sound
+from otoscope.reports.samples import SampleAudio
 from otoscope.reports.sheets import Row, Sheet, in_per_cent
 from otoscope.reports.strips import Mark
 
@@ -19,7 +19,7 @@ BIAS_SHAPES = {"rising clips": "up", "falling clips": "down", "unchanged clips":
 
 def page_values(
     found: Findings,
-    samples: Sequence[tuple[list[dict[str, Any]], list[Sound]]],
+    samples: Sequence[tuple[list[dict[str, Any]], list[SampleAudio]]],
     *,
     with_audio: bool,
 ) -> dict[str, Any]:

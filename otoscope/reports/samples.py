@@ -24,7 +24,7 @@ KNOWN = ("category", "tier", "curve", "direction", "source_id", "profile", "no_e
 TYPES = {b"fLaC": "audio/flac", b"RIFF": "audio/wav", b"OggS": "audio/ogg"}
 
 
-class Sound(NamedTuple):
+class SampleAudio(NamedTuple):
     """A player's address, or why there is none."""
 
     address: str
@@ -90,7 +90,7 @@ def sample_sheet(rows: Sequence[dict[str, Any]]) -> Sheet:
 
 def players(
     answers: Sequence[Answers], dataset: str | Path | datasets.Dataset | Items | None
-) -> list[list[Sound]]:
+) -> list[list[SampleAudio]]:
     """A player for each of the chosen answers, while there is room on a page.
 
     Args:
@@ -102,10 +102,10 @@ def players(
         For each run and answer the last clip heard: its address, or why there is none.
     """
     if dataset is None:
-        return [[Sound("", "") for _ in range(len(a))] for a in answers]
+        return [[SampleAudio("", "") for _ in range(len(a))] for a in answers]
     opened = [dataset] if isinstance(dataset, Items) else _opened(answers, dataset)
     room = MAX_SOUND_BYTES
-    found: list[list[Sound]] = []
+    found: list[list[SampleAudio]] = []
     for mine in answers:
         found.append([])
         for ids, hashes in zip(mine["audio_ids"], mine["audio_sha256"], strict=True):
@@ -125,19 +125,19 @@ def _opened(answers: Sequence[Answers], dataset: str | Path | datasets.Dataset) 
 
 def _player(
     opened: Sequence[Items], ids: Sequence[str] | None, hashes: Sequence[str] | None, room: int
-) -> tuple[Sound, int]:
+) -> tuple[SampleAudio, int]:
     if not ids:
-        return Sound("", "no clip"), 0
+        return SampleAudio("", "no clip"), 0
     data = None
     for items in opened:
         with suppress(KeyError, DatasetError):
             data = items.audio_bytes(ids[-1])
             break
     if data is None:
-        return Sound("", "not in the data set at hand"), 0
+        return SampleAudio("", "not in the data set at hand"), 0
     if hashes and hashlib.sha256(data).hexdigest() != hashes[-1]:
-        return Sound("", "the data set at hand has another sound under this id"), 0
+        return SampleAudio("", "the data set at hand has another sound under this id"), 0
     if len(data) > room:
-        return Sound("", "no room left on the page"), 0
+        return SampleAudio("", "no room left on the page"), 0
     kind = TYPES.get(data[:4], "audio/mpeg")
-    return Sound(data_uri(data, kind), ""), len(data)
+    return SampleAudio(data_uri(data, kind), ""), len(data)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from otoscope.models.base import Asked
+from otoscope.models.base import Request
 from otoscope.representations.features import (
     ANSWER,
     ANSWER_TOKENS,
@@ -81,7 +81,7 @@ class Extraction:
     """
 
     looker: Looker
-    fill: Callable[[str], Asked]
+    fill: Callable[[str], Request]
     sites: Sequence[str]
     folder: Path
     description: Mapping[str, Any]
@@ -205,7 +205,7 @@ class Extraction:
 def plan_extraction(
     looker: Looker,
     rows: Mapping[str, Sequence[Any]],
-    fill: Callable[[str], Asked],
+    fill: Callable[[str], Request],
     sites: Sequence[str],
     folder: str | Path,
     *,
@@ -280,7 +280,7 @@ def _hash_of(rows: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def _stored(site: str, seen: Seen, questions: Sequence[Asked], store: str) -> np.ndarray:
+def _stored(site: str, seen: Seen, questions: Sequence[Request], store: str) -> np.ndarray:
     """A site's states in the precision of the disk.
 
     Raises:

@@ -27,6 +27,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jaxtyping import Float, Int
 
+from otoscope.errors import InputError
+
 FEATURES_VERSION = 1
 """Rises whenever the number behind a site may change."""
 
@@ -43,7 +45,7 @@ TEXT_COLUMNS = (
 """Columns of `rows` that are text; what a dataset does not say is empty there."""
 
 
-class FeaturesError(ValueError):
+class FeaturesError(InputError, ValueError):
     """Features that cannot be used as asked; the message says why, and the way out."""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from otoscope.models.base import Asked, ModelError
+from otoscope.models.base import ModelError, Request
 from otoscope.models.room import in_room
 from otoscope.models.transformers_models import TransformersModel
 from otoscope.prompts.questions import answer_word
@@ -60,7 +60,7 @@ class TransformersLooker:
         described = self.model.description()
         return {name: told for name, told in described.items() if name not in OF_ANSWERS_ONLY}
 
-    def look(self, questions: Sequence[Asked], sites: Sequence[str]) -> Seen:
+    def look(self, questions: Sequence[Request], sites: Sequence[str]) -> Seen:
         """One forward pass a batch, no deeper than the deepest site.
 
         Raises:
@@ -68,7 +68,7 @@ class TransformersLooker:
                 fit into memory even alone.
         """
 
-        def work(batch: Sequence[Asked]) -> Seen:
+        def work(batch: Sequence[Request]) -> Seen:
             return self._look(batch, sites)
 
         seen = []
@@ -85,7 +85,7 @@ class TransformersLooker:
         }
         return Seen(states, [answer for one in seen for answer in one.answers])
 
-    def _look(self, batch: Sequence[Asked], sites: Sequence[str]) -> Seen:
+    def _look(self, batch: Sequence[Request], sites: Sequence[str]) -> Seen:
         import torch
 
         inputs = self.model.given(batch).inputs
@@ -105,7 +105,7 @@ class TransformersLooker:
             [(states, np.array(ids)) for states, ids in answers],
         )
 
-    def _places(self, batch: Sequence[Asked], inputs: Any, sites: Sequence[str]) -> list[Places]:
+    def _places(self, batch: Sequence[Request], inputs: Any, sites: Sequence[str]) -> list[Places]:
         processor = self.model.loaded.processor
         audio_token = processor.tokenizer.convert_tokens_to_ids(processor.audio_token)
         ids = inputs["input_ids"].cpu().numpy()
@@ -123,7 +123,7 @@ class TransformersLooker:
         tokenizer = self.model.loaded.processor.tokenizer
         return list(tokenizer.encode(text, add_special_tokens=False))
 
-    def _target(self, asked: Asked) -> list[int]:
+    def _target(self, asked: Request) -> list[int]:
         word = answer_word(asked.question)
         if word is None:
             raise ModelError(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from otoscope.models.base import Asked, ModelError, description_of
+from otoscope.models.base import ModelError, Request, description_of
 from otoscope.models.transformers_models import TransformersModel
 from otoscope.representations import mel
 
@@ -48,7 +48,7 @@ class Looker(Protocol):
     def description(self) -> Mapping[str, Any]:
         """Everything about the model that changes a number, ready for JSON."""
 
-    def look(self, questions: Sequence[Asked], sites: Sequence[str]) -> Seen:
+    def look(self, questions: Sequence[Request], sites: Sequence[str]) -> Seen:
         """What these sites hold for these questions."""
 
 
@@ -89,7 +89,7 @@ class WithMel:
         """The model's."""
         return self.inner.description
 
-    def look(self, questions: Sequence[Asked], sites: Sequence[str]) -> Seen:
+    def look(self, questions: Sequence[Request], sites: Sequence[str]) -> Seen:
         """The model is left alone where only `mel` is asked for."""
         rest = [site for site in sites if site != "mel"]
         seen = self.inner.look(questions, rest) if rest else Seen({}, [])
@@ -130,7 +130,7 @@ class OwnLooker:
         """As the model describes itself."""
         return description_of(self.model)
 
-    def look(self, questions: Sequence[Asked], sites: Sequence[str]) -> Seen:
+    def look(self, questions: Sequence[Request], sites: Sequence[str]) -> Seen:
         """What the model's `states` gives.
 
         Raises:
@@ -149,15 +149,15 @@ class OwnLooker:
         return Seen(states, [])
 
 
-def only_clip(asked: Asked) -> Any:
+def only_clip(asked: Request) -> Any:
     """The one clip of a question.
 
     Raises:
         ModelError: It has none, or several.
     """
-    if len(asked.sounds) != 1:
+    if len(asked.audio_inputs) != 1:
         raise ModelError(
-            f"question {asked.question.question_id!r} has {len(asked.sounds)} clips; "
+            f"question {asked.question.question_id!r} has {len(asked.audio_inputs)} clips; "
             "representations are those of one"
         )
-    return asked.sounds[0]
+    return asked.audio_inputs[0]

@@ -6,7 +6,7 @@ Source: VocalGrad, 5.1; the settings and the reference of the decibels are in th
 import numpy as np
 from jaxtyping import Float
 
-from otoscope.models.base import ModelError, Sound
+from otoscope.models.base import AudioInput, ModelError
 from otoscope.representations.pooling import N_SEGMENTS, pooled
 
 SAMPLING_RATE = 16_000
@@ -14,7 +14,7 @@ N_MELS = 128
 WIDTH = N_SEGMENTS * N_MELS
 
 
-def mel_features(sound: Sound) -> Float[np.ndarray, " width"]:
+def mel_features(sound: AudioInput) -> Float[np.ndarray, " width"]:
     """16 segments of 128 bands, in dB re the clip's loudest point, no lower than -80.
 
     Raises:

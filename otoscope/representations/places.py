@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Int
 
-from otoscope.models.base import Asked, ModelError, Sound
+from otoscope.models.base import AudioInput, ModelError, Request
 from otoscope.prompts.parts import Text
 from otoscope.representations.pooling import quarter_ends
 from otoscope.representations.sites import AUDIO_POSITIONS
@@ -30,7 +30,7 @@ class Places(NamedTuple):
 
 
 def places_of(
-    asked: Asked,
+    asked: Request,
     ids: Int[np.ndarray, " n_tokens"],
     real: Bool[np.ndarray, " n_tokens"],
     audio_token: int,
@@ -47,9 +47,10 @@ def places_of(
         ModelError: There is no clip, or more than one.
     """
     name = asked.question.question_id
-    if len(asked.sounds) != 1:
+    if len(asked.audio_inputs) != 1:
         raise ModelError(
-            f"question {name!r} has {len(asked.sounds)} clips; representations are those of one"
+            f"question {name!r} has {len(asked.audio_inputs)} clips; "
+            "representations are those of one"
         )
     clip = np.flatnonzero((ids == audio_token) & real)
     if not len(clip):
@@ -63,7 +64,7 @@ def places_of(
 
 
 def query_places(
-    asked: Asked,
+    asked: Request,
     ids: Int[np.ndarray, " n_tokens"],
     tokens_of: Callable[[str], Sequence[int]],
 ) -> dict[str, int]:
@@ -79,7 +80,7 @@ def query_places(
             are not to be found exactly once.
     """
     name, prompt = asked.question.question_id, asked.question.prompt
-    if not isinstance(asked.parts[0], Sound) or not isinstance(asked.parts[-1], Text):
+    if not isinstance(asked.parts[0], AudioInput) or not isinstance(asked.parts[-1], Text):
         raise ModelError(
             f"question {name!r} has its words before the clip, where the model has not heard it; "
             "ask with the clip first, as `--prompt main_audio_first` does"

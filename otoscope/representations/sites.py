@@ -20,12 +20,14 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from otoscope.errors import InputError
+
 AUDIO_POSITIONS = ("a1", "a2", "a3", "a4")
 QUERY_POSITIONS = ("q_attr", "q_p", "q_l")
 OUTPUT_POSITION = "o"
 
 
-class UnknownSite(LookupError):
+class UnknownSite(InputError, LookupError):
     """A name that fits no site; the message says which there are."""
 
 

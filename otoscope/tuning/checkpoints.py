@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from otoscope.atomic import write_atomic
 from otoscope.tuning.settings import TuningError
-from otoscope.whole import write_whole
 
 KEPT = 2
 """So many checkpoints stay: where the last one is spoilt, the one before goes on."""
@@ -57,7 +57,7 @@ class Checkpoints:
                 f"{self.folder.parent} holds something that is not an adapter begun here; choose "
                 "another --out"
             )
-        write_whole(path, (json.dumps(plain, indent=1, sort_keys=True) + "\n").encode())
+        write_atomic(path, (json.dumps(plain, indent=1, sort_keys=True) + "\n").encode())
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from otoscope.atomic import write_atomic
 from otoscope.models.families import FAMILIES
 from otoscope.statistics.intervals import Interval
 from otoscope.tuning.scopes import Scope, kinds_of
 from otoscope.tuning.settings import SCOPES, Settings, TuningError
 from otoscope.tuning.training import History, Validation
 from otoscope.version import __version__
-from otoscope.whole import write_whole
 
 RECORD = "training.json"
 
@@ -34,7 +34,7 @@ def read_record(folder: Path) -> dict[str, Any] | None:
 def write_record(folder: Path, begun: Mapping[str, Any], scope: Scope, history: History) -> None:
     """Writes it; from then on the adapter counts as finished."""
     told = {"begun": begun, "modules": list(scope.modules), "history": history.plain()}
-    write_whole(folder / RECORD, (json.dumps(told, indent=1, sort_keys=True) + "\n").encode())
+    write_atomic(folder / RECORD, (json.dumps(told, indent=1, sort_keys=True) + "\n").encode())
 
 
 def summary(history: History) -> str:

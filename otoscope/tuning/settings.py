@@ -6,6 +6,8 @@ Source: VocalGrad, appendix on fine-tuning; clipping and the constant rate are i
 import math
 from dataclasses import dataclass
 
+from otoscope.errors import InputError
+
 SCOPES = {
     "lm_head": "the output layer",
     "decoder": "every linear layer of the language model below the output layer",
@@ -13,7 +15,7 @@ SCOPES = {
 }
 
 
-class TuningError(ValueError):
+class TuningError(InputError, ValueError):
     """An adapter that cannot be trained as asked; the message says why, and the way out."""
 
 

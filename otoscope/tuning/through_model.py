@@ -11,7 +11,7 @@ from typing import Any
 import peft
 import torch
 
-from otoscope.models.base import Asked
+from otoscope.models.base import Request
 from otoscope.models.room import ran_out
 from otoscope.models.transformers_models import TransformersModel
 from otoscope.tuning.examples import Examples
@@ -40,7 +40,7 @@ class ThroughModel:
         model: TransformersModel,
         tuned: peft.PeftModel,
         examples: Examples,
-        fill: Callable[[str], Asked],
+        fill: Callable[[str], Request],
         passing: Passing,
         *,
         checkpointing: bool = False,

@@ -20,7 +20,7 @@ from otoscope.acoustics.confounds import (
 from otoscope.acoustics.contrasts import CONTRASTS
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.measures import CUES
-from otoscope.acoustics.rendering import CELLS
+from otoscope.acoustics.rendering import CONDITIONS
 from otoscope.acoustics.spans import Span
 from otoscope.acoustics.trajectories import CURVES
 
@@ -45,7 +45,7 @@ def made_up(category="echo", *, n_sources=N_SOURCES, seed=0, **leaks):
     rng = np.random.default_rng(seed)
     clips = []
     for k in range(n_sources):
-        for tier, curve, direction in CELLS:
+        for tier, curve, direction in CONDITIONS:
             sign = 1 if direction == "up" else -1
             value = {n: rng.normal() + sign * leaks.get(n, 0) / 2 for n in measured_in(category)}
             clips.append(Contrasted(category, tier, curve, direction, f"s{k}", value, {}))
@@ -257,7 +257,7 @@ def trembling(level_kept):
         speech = speech_like(rate, 2.2, seed=k) + 0.05 * np.random.default_rng(k).standard_normal(
             17_600
         )
-        for tier, curve, direction in CELLS[-8:]:
+        for tier, curve, direction in CONDITIONS[-8:]:
             samples = tremor(speech, rate, curve, direction, level_kept=level_kept)
             found = contrasts(samples, rate, Span(0, samples.size), measured_in("voice_vibration"))
             clips.append(Contrasted("voice_vibration", tier, curve, direction, f"s{k}", *found))

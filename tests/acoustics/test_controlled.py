@@ -17,7 +17,7 @@ from otoscope.acoustics.gradients.speaking_speed import elapsed
 from otoscope.acoustics.grains import Marks, at_pitch, pitch_marks
 from otoscope.acoustics.loudness import level_gain
 from otoscope.acoustics.measures import MEASURES
-from otoscope.acoustics.rendering import CELLS, Cell, NothingChanges, Source
+from otoscope.acoustics.rendering import CONDITIONS, Condition, NothingChanges, Source
 from otoscope.acoustics.spans import Span
 from otoscope.acoustics.trajectories import CURVES, MIRROR, TIERS, Trajectory, glide
 
@@ -34,7 +34,7 @@ def speech_like(*args, **kwargs):
 def rendered(category, tier="high", curve="linear", direction="up", samples=None, span=SPAN, **kw):
     x = speech_like(RATE) if samples is None else samples
     source = Source(x, kw.pop("rate", RATE), Span(*span))
-    cell = Cell(tier, curve, direction)
+    cell = Condition(tier, curve, direction)
     return source.render(category, cell, clip_id=cell.clip_id("a", "a"), profile="controlled", **kw)
 
 
@@ -266,7 +266,7 @@ def test_the_hold_glides_in_octaves():
 def test_a_cell_that_does_nothing_is_refused(category, tier, rate, bit_depth):
     source = Source(speech_like(rate), rate, Span(rate // 4, rate), bit_depth=bit_depth)
     with pytest.raises(NothingChanges, match=rf"{category} \({tier}\) does nothing at {rate} Hz"):
-        source.render(category, Cell(tier, "linear", "up"), clip_id="a", profile="controlled")
+        source.render(category, Condition(tier, "linear", "up"), clip_id="a", profile="controlled")
     made = {cell.tier for cell, _, _ in source.variants(category, "a", "a", profile="controlled")}
     assert made == {t for t in TIERS if not source.refusal(category, t, "controlled")}
     assert tier not in made
@@ -340,7 +340,7 @@ def test_the_halves_are_as_loud_as_they_were(category, curve):
     halves = (slice(span.start, 73_500), slice(73_500, span.end))
     source = Source(x, 48_000, span)
     for direction in ("up", "down"):
-        cell = Cell("high", curve, direction)
+        cell = Condition("high", curve, direction)
         made = source.render(category, cell, clip_id="a__up", profile="controlled").samples
         moved = [rms_db(made[half]) - rms_db(x[half]) for half in halves]
         assert abs(moved[1] - moved[0]) < 0.35, (direction, moved)
@@ -387,7 +387,7 @@ def test_all_variants_of_a_tier_are_scaled_alike():
 def test_nothing_exceeds_full_scale_even_from_a_full_scale_source(category):
     x = speech_like(48_000, 2.0)
     source = Source((x / np.abs(x).max()).astype(np.float32), 48_000, Span(12_000, 88_000))
-    for cell in CELLS[-8:]:
+    for cell in CONDITIONS[-8:]:
         made = source.render(category, cell, clip_id="a__up", profile="controlled")
         assert np.abs(made.samples).max() <= CEILING * 1.0001, "the headroom was enough"
         assert made.to_pcm().clipped_fraction == 0
@@ -402,7 +402,7 @@ def test_any_rate_and_stereo(rate, n_channels):
         if source.refusal(category, tier, "controlled"):
             continue
         made = source.render(
-            category, Cell(tier, "jump", "down"), clip_id="a", profile="controlled"
+            category, Condition(tier, "jump", "down"), clip_id="a", profile="controlled"
         )
         assert made.samples.shape[0] == n_channels
         assert np.isfinite(made.samples).all()
@@ -416,7 +416,7 @@ def test_spans_of_any_length_and_place(span):
         if source.refusal(category, "high", "controlled"):
             continue
         made = source.render(
-            category, Cell("high", "linear", "up"), clip_id="a", profile="controlled"
+            category, Condition("high", "linear", "up"), clip_id="a", profile="controlled"
         )
         assert np.isfinite(made.samples).all()
         if category != "speaking_speed":
@@ -426,7 +426,7 @@ def test_spans_of_any_length_and_place(span):
 def test_silence_stays_silence():
     source = Source(np.zeros(8_000, np.float32), RATE, Span(1_000, 7_000))
     for category in set(GRADIENTS) - {"voice_pitch"}:
-        for cell in CELLS[-2:]:
+        for cell in CONDITIONS[-2:]:
             made = source.render(category, cell, clip_id="a", profile="controlled").samples
             assert np.abs(made).max() < 1e-6, category
 

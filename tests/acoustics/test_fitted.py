@@ -20,7 +20,7 @@ from otoscope.acoustics.fitted import (
 )
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.measures import CUES, Track
-from otoscope.acoustics.rendering import CELLS, Source
+from otoscope.acoustics.rendering import CONDITIONS, Source
 from otoscope.acoustics.spans import Span
 from otoscope.statistics.intervals import clustered_interval
 
@@ -233,7 +233,7 @@ def real_tracks(category, profile):
         source = Source(pcm, rate, span)
         if source.refusal(category, "high", profile):
             continue
-        for cell in (cell for cell in CELLS if cell.tier == "high"):
+        for cell in (cell for cell in CONDITIONS if cell.tier == "high"):
             made = source.render(category, cell, clip_id=cell.clip_id(name, name), profile=profile)
             if not made.no_effect:
                 cue = CUES[category](made.to_pcm().pcm, rate, made.span)

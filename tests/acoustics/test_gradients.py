@@ -20,7 +20,7 @@ from otoscope.acoustics.gradients.echo import (
     impulse_response,
 )
 from otoscope.acoustics.gradients.voice_clarity import mask
-from otoscope.acoustics.rendering import CELLS, Cell, Source
+from otoscope.acoustics.rendering import CONDITIONS, Condition, Source
 from otoscope.acoustics.spans import Span
 from otoscope.acoustics.trajectories import TIERS, Trajectory
 
@@ -54,7 +54,7 @@ def test_nine_categories_in_the_order_of_generation():
 @pytest.mark.parametrize(("category", "profile"), PROFILES_OF)
 class TestEveryGradient:
     rate = 16_000
-    cell = Cell("high", "quad_last_flat", "down")
+    cell = Condition("high", "quad_last_flat", "down")
 
     def source(self, **kwargs):
         return Source(speech_like(self.rate), self.rate, Span(4_000, 14_100), **kwargs)
@@ -94,14 +94,14 @@ class TestEveryGradient:
         samples = speech_like(self.rate)
         before = samples.copy()
         source = Source(samples, self.rate, Span(4_000, 14_100))
-        for cell in CELLS[::5]:
+        for cell in CONDITIONS[::5]:
             if not source.refusal(category, cell.tier, profile):
                 source.render(category, cell, clip_id="a", profile=profile)
         assert (samples == before).all()
 
     def test_later_variants_leave_earlier_ones_alone(self, category, profile):
         source = self.source()
-        first = source.render(category, CELLS[-1], clip_id="a", profile=profile).samples
+        first = source.render(category, CONDITIONS[-1], clip_id="a", profile=profile).samples
         before = first.copy()
         for _ in source.variants(category, "a", "a", profile=profile):
             pass
@@ -119,7 +119,7 @@ class TestEveryGradient:
         if source.refusal(category, tier, profile):
             pytest.skip("does nothing at this rate")
         up, down = (
-            source.render(category, Cell(tier, "linear", d), clip_id="a", profile=profile)
+            source.render(category, Condition(tier, "linear", d), clip_id="a", profile=profile)
             for d in ("up", "down")
         )
         assert (up.trajectory.start, up.trajectory.end) == down.trajectory[1::-1]
@@ -144,7 +144,7 @@ def test_no_effect_is_flagged_where_nothing_can_happen(rate, bit_depth):
     source = Source(np.ones(100, np.float32) / 4, rate, Span(0, 100), bit_depth=bit_depth)
     flagged = {
         (category, cell.tier, cell.direction)
-        for category, cell in itertools.product(GRADIENTS, CELLS)
+        for category, cell in itertools.product(GRADIENTS, CONDITIONS)
         if source.render(category, cell, clip_id="a").no_effect
     }
     assert flagged == {(c, t, d) for c, t in expected for d in ("up", "down")}
@@ -154,7 +154,7 @@ def test_no_effect_is_flagged_where_nothing_can_happen(rate, bit_depth):
 def test_volume_goes_from_minus_to_plus_and_is_unity_half_way(tier, step_db):
     samples = np.full(9 * 800, 0.01, np.float32)
     made = Source(samples, 16_000, Span(800, 8 * 800)).render(
-        "volume", Cell(tier, "linear", "up"), clip_id="a"
+        "volume", Condition(tier, "linear", "up"), clip_id="a"
     )
     gains_db = 20 * np.log10(made.samples.reshape(9, 800) / samples.reshape(9, 800))
     steps = [-step_db, *np.linspace(-step_db, step_db, 7), step_db]
@@ -211,7 +211,7 @@ def test_full_noise_has_the_published_snr(tier, snr_db):
     samples = speech_like(48_000, 3.0)
     span = Span(12_000, 130_000)
     made = Source(samples, 48_000, span).render(
-        "background_noise", Cell(tier, "jump", "up"), clip_id="a"
+        "background_noise", Condition(tier, "jump", "up"), clip_id="a"
     )
     noise = made.samples - samples
     assert (noise[:12_000] == 0).all(), "no noise before an upward jump"
@@ -222,9 +222,11 @@ def test_full_noise_has_the_published_snr(tier, snr_db):
 
 def test_noise_differs_between_variants_of_a_source():
     source = Source(speech_like(16_000), 16_000, Span(4_000, 14_100))
-    ids = [Cell("low", curve, "up").clip_id("i", "c") for curve in ("linear", "jump")]
+    ids = [Condition("low", curve, "up").clip_id("i", "c") for curve in ("linear", "jump")]
     tails = [
-        source.render("background_noise", Cell("low", "jump", "up"), clip_id=i).samples[15_000:]
+        source.render("background_noise", Condition("low", "jump", "up"), clip_id=i).samples[
+            15_000:
+        ]
         for i in ids
     ]
     assert abs(np.corrcoef(*(tail - speech_like(16_000)[15_000:] for tail in tails))[0, 1]) < 0.1
@@ -235,7 +237,7 @@ def test_vibration_costs_level(tier, loss_db):
     # at depth d the mean square gain is (1 − d/2)² + d²/8
     samples = np.full(48_000, 0.5, np.float32)
     made = Source(samples, 16_000, Span(0, 16_000)).render(
-        "voice_vibration", Cell(tier, "jump", "up"), clip_id="a"
+        "voice_vibration", Condition(tier, "jump", "up"), clip_id="a"
     )
     assert db(level(made.samples[16_000:]) / 0.5) == pytest.approx(loss_db, abs=0.05)
 
@@ -243,7 +245,7 @@ def test_vibration_costs_level(tier, loss_db):
 def test_vibration_at_full_depth_has_20_cycles_a_second_and_starts_at_phase_0():
     samples = np.full(32_000, 0.5, np.float32)
     made = Source(samples, 16_000, Span(31_998, 32_000)).render(
-        "voice_vibration", Cell("high", "jump", "down"), clip_id="a"
+        "voice_vibration", Condition("high", "jump", "down"), clip_id="a"
     )
     spectrum = np.abs(np.fft.rfft(made.samples[:16_000] - made.samples[:16_000].mean()))
     assert spectrum.argmax() == 20
@@ -270,7 +272,7 @@ def test_direct_path_of_the_echo(tier, gain):
 def test_echo_keeps_what_came_before_an_upward_jump():
     samples = speech_like(16_000)
     made = Source(samples, 16_000, Span(4_000, 14_100)).render(
-        "echo", Cell("high", "jump", "up"), clip_id="a"
+        "echo", Condition("high", "jump", "up"), clip_id="a"
     )
     assert (made.samples[:9_000] == samples[:9_000]).all()
     assert not np.array_equal(made.samples[9_100:], samples[9_100:])

@@ -14,13 +14,13 @@ from otoscope.acoustics.observers import (
     fit_slope_observer,
     slope,
 )
-from otoscope.acoustics.rendering import CELLS, Cell, Source
+from otoscope.acoustics.rendering import CONDITIONS, Condition, Source
 from otoscope.acoustics.spans import Span
 from otoscope.acoustics.trajectories import LABELS
 from otoscope.statistics.intervals import clustered_interval
 
 RATE = 16_000
-HIGH = [cell for cell in CELLS if cell.tier == "high"]
+HIGH = [cell for cell in CONDITIONS if cell.tier == "high"]
 
 
 def track(*values):
@@ -118,7 +118,7 @@ def test_direction_of_a_gradient_on_synthetic_speech(category, direction):
     pcm = speech_pcm(RATE, duration_s=3.0)
     source = Source(pcm, RATE, Span(4000, 45_000))
     before = CUES[category](pcm, RATE, source.span)
-    assert named(source, category, Cell("high", "linear", direction), "s", before) == direction
+    assert named(source, category, Condition("high", "linear", direction), "s", before) == direction
 
 
 def heard(clips, category, cells):

@@ -14,7 +14,7 @@ from synthetic_speech import speech_like, speech_pcm
 
 from otoscope.acoustics import codec
 from otoscope.acoustics.gradients import BEEP_CATEGORIES, GRADIENTS
-from otoscope.acoustics.rendering import CELLS, Cell, Source, render
+from otoscope.acoustics.rendering import CONDITIONS, Condition, Source, render
 from otoscope.acoustics.spans import Span, decide
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
@@ -23,13 +23,13 @@ needs_real = pytest.mark.skipif(not VCTK.exists(), reason="the real recordings a
 
 BY_SPECTRUM = {"speaking_speed", "voice_pitch", "voice_clarity"}
 LIMIT_DB = -70.0
-FEW = [CELLS[0], CELLS[11], CELLS[20], CELLS[23]]
+FEW = [CONDITIONS[0], CONDITIONS[11], CONDITIONS[20], CONDITIONS[23]]
 """Every curve, every tier, both directions."""
 
 
 def test_few_cells_have_one_of_everything():
     assert [set(names) for names in zip(*FEW, strict=True)] == [
-        set(names) for names in zip(*CELLS, strict=True)
+        set(names) for names in zip(*CONDITIONS, strict=True)
     ]
 
 
@@ -59,7 +59,7 @@ def assert_agrees(pcm, sampling_rate, span, categories=tuple(GRADIENTS), cells=F
 
 @pytest.mark.parametrize("category", GRADIENTS)
 def test_all_cells_agree_with_the_reference_at_16_khz(category):
-    assert_agrees(speech_pcm(16_000), 16_000, (4_000, 14_100), [category], CELLS)
+    assert_agrees(speech_pcm(16_000), 16_000, (4_000, 14_100), [category], CONDITIONS)
 
 
 @pytest.mark.parametrize("category", GRADIENTS)
@@ -84,7 +84,7 @@ def test_other_rates_agree_with_the_reference(rate):
 @pytest.mark.parametrize("category", GRADIENTS)
 def test_stereo_agrees_with_the_reference(category):
     pcm = np.concatenate([speech_pcm(16_000), speech_pcm(16_000, seed=1) // 3])
-    assert_agrees(pcm, 16_000, (4_000, 14_100), [category], [CELLS[17], CELLS[22]])
+    assert_agrees(pcm, 16_000, (4_000, 14_100), [category], [CONDITIONS[17], CONDITIONS[22]])
 
 
 @pytest.mark.parametrize("category", GRADIENTS)
@@ -103,20 +103,20 @@ def test_stereo_agrees_with_the_reference(category):
     ],
 )
 def test_every_span_agrees_with_the_reference(category, span):
-    assert_agrees(speech_pcm(16_000), 16_000, span, [category], [CELLS[17], CELLS[20]])
+    assert_agrees(speech_pcm(16_000), 16_000, span, [category], [CONDITIONS[17], CONDITIONS[20]])
 
 
 @pytest.mark.parametrize("category", GRADIENTS)
 def test_silence_in_places_agrees_with_the_reference(category):
     pcm = speech_pcm(16_000)
     pcm[:, :5_000] = pcm[:, 8_000:10_500] = pcm[:, 16_000:] = 0
-    assert_agrees(pcm, 16_000, (4_000, 16_500), [category], [CELLS[17], CELLS[22]])
+    assert_agrees(pcm, 16_000, (4_000, 16_500), [category], [CONDITIONS[17], CONDITIONS[22]])
 
 
 @pytest.mark.parametrize("category", GRADIENTS)
 def test_silence_stays_silence(category):
     made = Source(np.zeros((1, 9_000), np.int16), 16_000, Span(1_000, 8_000)).render(
-        category, CELLS[17], clip_id="a"
+        category, CONDITIONS[17], clip_id="a"
     )
     # the published floor of the speech level is 1e-6, far below a PCM step
     assert not made.to_pcm().pcm.any()
@@ -133,7 +133,7 @@ def test_pure_tones_agree_with_the_reference(frequency_hz):
 
 def test_8_bit_sources_agree_with_the_reference():
     pcm = speech_pcm(16_000) // 256 * 256
-    assert_agrees(pcm, 16_000, (4_000, 14_100), ["audio_roughness"], CELLS[::3], bit_depth=8)
+    assert_agrees(pcm, 16_000, (4_000, 14_100), ["audio_roughness"], CONDITIONS[::3], bit_depth=8)
 
 
 def test_loud_sources_agree_with_the_reference():
@@ -166,7 +166,7 @@ def test_all_cells_of_real_clips_agree_with_the_reference(name):
     rate = recording.sampling_rate
     pcm = recording.pcm[:, : 5 * rate]
     span = decide(codec.to_float(pcm), rate).span
-    assert_agrees(pcm, rate, span, cells=CELLS)
+    assert_agrees(pcm, rate, span, cells=CONDITIONS)
 
 
 @needs_real
@@ -176,7 +176,9 @@ def test_all_cells_of_a_resampled_clip_agree_with_the_reference(rate):
     recording = codec.read(SHARED / "real" / REAL_CLIPS[1])
     low = soxr.resample(recording.pcm[0], recording.sampling_rate, rate)[None]
     span = decide(codec.to_float(low), rate).span
-    cells = [cell for cell in CELLS if rate > 8_000 or cell.tier != "low"]  # see other rates above
+    cells = [
+        cell for cell in CONDITIONS if rate > 8_000 or cell.tier != "low"
+    ]  # see other rates above
     assert_agrees(low, rate, span, cells=cells)
 
 
@@ -186,8 +188,8 @@ def test_variants_do_not_depend_on_the_order_in_which_they_are_made():
         return {c: source.render(category, c, clip_id="a").samples.tobytes() for c in cells}
 
     for category in GRADIENTS:
-        forward = made(category, CELLS)
-        assert made(category, CELLS[::-1]) == forward
+        forward = made(category, CONDITIONS)
+        assert made(category, CONDITIONS[::-1]) == forward
         for cell in FEW:
             assert made(category, [cell])[cell] == forward[cell]
 
@@ -195,7 +197,7 @@ def test_variants_do_not_depend_on_the_order_in_which_they_are_made():
 @settings(max_examples=15, deadline=None)
 @given(
     st.sampled_from(sorted(GRADIENTS)),
-    st.sampled_from(CELLS),
+    st.sampled_from(CONDITIONS),
     st.integers(1, 4_000),
     st.integers(0, 3_999),
     st.sampled_from([8_000, 16_000, 22_050]),
@@ -216,7 +218,7 @@ def test_int16_and_the_floats_it_stands_for_are_the_same_clip():
     span = Span(4_000, 14_100)
     for category in GRADIENTS:
         whole, floating = (
-            Source(x, 16_000, span).render(category, CELLS[17], clip_id="a").samples
+            Source(x, 16_000, span).render(category, CONDITIONS[17], clip_id="a").samples
             for x in (pcm, codec.to_float(pcm))
         )
         assert (whole == floating).all()
@@ -226,14 +228,14 @@ def test_one_dimension_in_one_dimension_out():
     samples = speech_like(16_000)
     for shape in ((19_200,), (1, 19_200), (2, 9_600)):
         made = Source(samples.reshape(shape), 16_000, Span(100, 9_000)).render(
-            "volume", CELLS[0], clip_id="a"
+            "volume", CONDITIONS[0], clip_id="a"
         )
         assert made.samples.shape == shape
 
 
 def test_parameter_curve_is_in_source_time():
     made = Source(speech_like(16_000), 16_000, Span(4_000, 5_700)).render(
-        "volume", Cell("low", "linear", "up"), clip_id="a"
+        "volume", Condition("low", "linear", "up"), clip_id="a"
     )
     assert made.parameter_s.tolist() == [0.25, 0.3, 0.35]
     assert made.parameter.tolist() == [-6, 0, 6]
@@ -242,19 +244,19 @@ def test_parameter_curve_is_in_source_time():
 def test_variants_come_in_manifest_order_with_published_ids():
     source = Source(np.ones(800, np.float32) / 2, 16_000, Span(0, 800))
     made = list(source.variants("volume", "p226_01", "p226_106"))
-    assert [cell for cell, _, _ in made] == list(CELLS)
+    assert [cell for cell, _, _ in made] == list(CONDITIONS)
     assert len(made) == len({clip_id for _, clip_id, _ in made}) == 24
     assert made[0][1] == "p226_01__p226_106__linear__low__up"
     assert made[1][1] == "p226_01__p226_106__linear__low__down"
     assert made[-1][1] == "p226_01__p226_106__jump__high__down"
-    assert made[8][0] == Cell("mid", "linear", "up")
+    assert made[8][0] == Condition("mid", "linear", "up")
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the list of published clips is not here")
 def test_ids_are_the_published_ones():
     with (SHARED / "vctk_test_sources_100.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    ids = [cell.clip_id(r["test_item_id"], r["clip_id"]) for r in rows for cell in CELLS]
+    ids = [cell.clip_id(r["test_item_id"], r["clip_id"]) for r in rows for cell in CONDITIONS]
     digest = hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()
     assert len(set(ids)) == 2_400
     assert (digest[:8], digest[-5:]) == ("0ed4dd64", "114e8")
@@ -263,7 +265,7 @@ def test_ids_are_the_published_ones():
 def test_ids_of_the_beeps_are_the_published_ones():
     assert len(BEEP_CATEGORIES) == 4
     names = [f"beep_{i:02d}" for i in range(1, 11)]
-    ids = sorted(cell.clip_id(name, name) for name in names for cell in CELLS)
+    ids = sorted(cell.clip_id(name, name) for name in names for cell in CONDITIONS)
     digest = hashlib.sha256("\n".join(ids).encode()).hexdigest()
     assert (digest[:8], digest[-4:]) == ("74b5ce1f", "9b77")
 

@@ -14,7 +14,7 @@ from synthetic_speech import speech_like, speech_pcm
 
 from otoscope.acoustics import codec
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.rendering import CELLS, render
+from otoscope.acoustics.rendering import CONDITIONS, render
 from otoscope.acoustics.spans import Policy, Problem, Span, decide
 from otoscope.acoustics.transforms import GradientTransform
 
@@ -104,7 +104,7 @@ def test_cells_are_spread_over_items_and_follow_the_seed():
     transform = GradientTransform("echo")
     cells = [transform.cell_of(str(i)) for i in range(2_400)]
     counts = Counter(cells)
-    assert set(counts) == set(CELLS)
+    assert set(counts) == set(CONDITIONS)
     # 100 expected in each of 24; chi-square with 23 degrees of freedom exceeds 60 once in 30,000
     assert sum((n - 100) ** 2 / 100 for n in counts.values()) < 60
     assert cells != [GradientTransform("echo", seed=1).cell_of(str(i)) for i in range(2_400)]

@@ -9,12 +9,12 @@ class Listening:
     def __init__(self, say=lambda question_id: Answer("increase"), *, batch_size=1, **described):
         self.say, self.batch_size = say, batch_size
         self.description = {"kind": "listening", **described}
-        self.asked, self.sounds = [], []
+        self.asked, self.audio_inputs = [], []
 
     def answer(self, questions):
         ids = [asked.question.question_id for asked in questions]
         self.asked += ids
-        self.sounds += [asked.sounds for asked in questions]
+        self.audio_inputs += [asked.audio_inputs for asked in questions]
         return [self.say(question_id) for question_id in ids]
 
 

@@ -13,7 +13,7 @@ from otoscope.audits.answer_cache import AnswerCache, cache_key
 from otoscope.audits.journal import sent
 from otoscope.audits.perception import plan, run
 from otoscope.audits.runs import attempts, load_run
-from otoscope.models.base import Answer, Asked, ModelError, Sound, Status
+from otoscope.models.base import Answer, AudioInput, ModelError, Request, Status
 from otoscope.models.simple import RandomChoice
 from otoscope.prompts.parts import Clip, Question, Text
 from otoscope.responses import PARSERS
@@ -102,7 +102,7 @@ class TestAskedOnce:
         ask(model)
         found = load_run(ask.folder)
         assert model.asked == list(found["question_id"])
-        assert [[s.sha256 for s in sounds] for sounds in model.sounds] == list(
+        assert [[s.sha256 for s in audio_inputs] for audio_inputs in model.audio_inputs] == list(
             found["audio_sha256"]
         )
 
@@ -314,8 +314,8 @@ def asked(text="Which way?", audio="aa", span=None, **changed):
         "a|main", "a", "main", "volume", "volume", (Text(text), Clip("a")),
         ("increase", "decrease"), "increase", "paper",
     )  # fmt: skip
-    sound = Sound("a", np.zeros(4, np.float32), 8000, audio, span)
-    return Asked(replace(question, **changed), (Text(text), sound))
+    sound = AudioInput("a", np.zeros(4, np.float32), 8000, audio, span)
+    return Request(replace(question, **changed), (Text(text), sound))
 
 
 DESCRIBED = {
@@ -333,8 +333,8 @@ class TestTheCache:
             {"asked": asked(span=(0.0, 1.0))},
             {"asked": asked(labels=("decrease", "increase"))},
             {"asked": asked(question_id="b|main")},
-            {"asked": Asked(asked().question, asked().parts[::-1])},
-            {"asked": Asked(asked().question, asked().parts * 2)},
+            {"asked": Request(asked().question, asked().parts[::-1])},
+            {"asked": Request(asked().question, asked().parts * 2)},
             {"name": "someone/else"},
             {"revision": "0a1c"},
             {"adapter": "./lora"},

@@ -183,7 +183,7 @@ class TestCommand:
             "class Heart:\n"
             "    def answer(self, questions):\n        return []\n"
             "    def option_logits(self, questions, options):\n"
-            "        return np.array([[float(q.sounds[0].samples[i] * 9) for i in range(7)]"
+            "        return np.array([[float(q.audio_inputs[0].samples[i] * 9) for i in range(7)]"
             " for q in questions])\n"
         )
         monkeypatch.syspath_prepend(tmp_path)

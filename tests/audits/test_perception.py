@@ -176,7 +176,7 @@ class TestFewShot:
             assert set(q.clips[:4]) <= pool
             assert q.clips[4] == q.id
         asked = planned.fill("volume-0|few_shot")
-        assert [sound.id for sound in asked.sounds] == list(
+        assert [sound.id for sound in asked.audio_inputs] == list(
             planned.questions[asked.question.question_id].clips
         )
 
@@ -289,7 +289,7 @@ class TestRun:
     def test_a_model_that_hears_is_told_so(self, tmp_path):
         class Hearing(Listening):
             def heard(self, asked):
-                return b"".join(sound.samples.tobytes() for sound in asked.sounds)
+                return b"".join(sound.samples.tobytes() for sound in asked.audio_inputs)
 
         run(in_memory(rows(1)), Hearing(), out=tmp_path / "run")
         assert read_about(tmp_path / "run")["hearing"] == "the model is given the sound"

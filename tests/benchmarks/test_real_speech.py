@@ -23,7 +23,7 @@ from builders.vocalgrad.observe import Rate
 from otoscope.acoustics.confounds import Confounds, Contrasted, measure_confounds, measured_in
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.measures import CUES
-from otoscope.acoustics.rendering import CELLS
+from otoscope.acoustics.rendering import CONDITIONS
 from otoscope.statistics.intervals import UNKNOWN, Interval
 from tests.builders.tiny_corpus import speak
 
@@ -42,7 +42,7 @@ def heard_of(n_speakers=6, *, slope=lambda up, k: 2.0 * up - 1, leak=0.0, catego
     every = []
     for k in range(n_speakers):
         clips = []
-        for cell in CELLS[16:]:
+        for cell in CONDITIONS[16:]:
             up = cell.direction == "up"
             row = np.linspace(-1, 1, 16) * (1 if up else -1) + 0.1 * rng.normal(size=16)
             value = {n: rng.normal() for n in measured_in(category)}

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from builders.vocalgrad.sources.beeps import open_beeps
-from builders.vocalgrad.sources.choose import Choice, open_choice
+from builders.corpora.beeps import open_beeps
+from builders.corpora.choose import Choice, open_choice
 from otoscope.progress import Progress
 
 

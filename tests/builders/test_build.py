@@ -17,13 +17,13 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
+from builders.corpora.base import Corpus, Source, SourceError
+from builders.corpora.folder import open_folder
 from builders.vocalgrad import making as build_module
 from builders.vocalgrad import shards
 from builders.vocalgrad.making import BuildError, build, plan_build
 from builders.vocalgrad.plan import MAX_CLIP_BYTES
 from builders.vocalgrad.shards import record_path, write_json, write_shard
-from builders.vocalgrad.sources.base import Corpus, Source, SourceError
-from builders.vocalgrad.sources.folder import open_folder
 from builders.vocalgrad.survey import Correction, read_corrections, survey
 from otoscope.acoustics.spans import DEFAULT_POLICIES, Policy, Problem
 from tests.builders.tiny_corpus import (

@@ -10,10 +10,10 @@ import pytest
 import soundfile
 import yaml
 
+from builders.corpora.base import Skipped
 from builders.vocalgrad import describe
 from builders.vocalgrad.making import build
 from builders.vocalgrad.repository import content_hash
-from builders.vocalgrad.sources.base import Skipped
 from cards import render_card
 from otoscope.acoustics.gradients import GRADIENTS
 from tests.builders.tiny_corpus import CONFOUNDS, OBSERVER, built_from, one_beep, planned, speak

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from builders.corpora.choose import SOURCES
+from builders.corpora.frozen import read_loquacious
 from builders.vocalgrad.__main__ import main
-from builders.vocalgrad.sources.choose import SOURCES
-from builders.vocalgrad.sources.frozen import read_loquacious
 from tests.builders.test_loquacious import ids_of_the_set, write_set
 from tests.builders.tiny_corpus import contents, speak
 

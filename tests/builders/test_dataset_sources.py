@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
-from builders.vocalgrad.sources.base import SourceError
-from builders.vocalgrad.sources.hub import open_dataset
+from builders.corpora.base import SourceError
+from builders.corpora.hub import open_dataset
 
 AUDIO = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from builders.vocalgrad.sources.base import SourceError
-from builders.vocalgrad.sources.folder import EXTENSIONS, open_folder
-from builders.vocalgrad.sources.item_ids import safe_id
+from builders.corpora.base import SourceError
+from builders.corpora.folder import EXTENSIONS, open_folder
+from builders.corpora.item_ids import safe_id
 
 REAL = Path(__file__).parents[2].parent / "shared" / "data" / "real"
 

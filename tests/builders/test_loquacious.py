@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
-from builders.vocalgrad.sources import loquacious, loquacious_verify
-from builders.vocalgrad.sources.base import SourceError
-from builders.vocalgrad.sources.frozen import ListedRow, read_loquacious
-from builders.vocalgrad.sources.loquacious import open_loquacious
-from builders.vocalgrad.sources.loquacious_selection import draw_rows, sex_of
-from builders.vocalgrad.sources.loquacious_verify import verify_rows
+from builders.corpora import loquacious, loquacious_verify
+from builders.corpora.base import SourceError
+from builders.corpora.frozen import ListedRow, read_loquacious
+from builders.corpora.loquacious import open_loquacious
+from builders.corpora.loquacious_selection import draw_rows, sex_of
+from builders.corpora.loquacious_verify import verify_rows
 from builders.vocalgrad.survey import Correction, survey
 from otoscope.acoustics.spans import detect
 from tests.acoustics.synthetic_speech import speech_pcm

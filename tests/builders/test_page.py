@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from builders.corpora.base import Corpus
 from builders.vocalgrad import page as page_module
 from builders.vocalgrad.confounds_of_build import ConfoundReport
 from builders.vocalgrad.making import build
 from builders.vocalgrad.observe import ObserverRow, Rate, Report
 from builders.vocalgrad.page import MOVES, counts, example_source, heard_curve, write_page
-from builders.vocalgrad.sources.base import Corpus
 from builders.vocalgrad.stored import stored_rows
 from otoscope.acoustics.confounds import Confounds
 from otoscope.acoustics.gradients import BEEP_CATEGORIES, GRADIENTS

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from builders.vocalgrad.sources.base import Source, SourceError
-from builders.vocalgrad.sources.partition import (
+from builders.corpora.base import Source, SourceError
+from builders.corpora.partition import (
     carve_validation,
     check_splits,
     keep_given,

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from builders.corpora.base import Corpus, Source
 from builders.vocalgrad.making import BuildError, estimate, limited, plan_build
-from builders.vocalgrad.plan import CELLS, MAX_CLIP_BYTES, MAX_FILE_BYTES, Plan, Surveyed
-from builders.vocalgrad.sources.base import Corpus, Source
+from builders.vocalgrad.plan import CONDITIONS, MAX_CLIP_BYTES, MAX_FILE_BYTES, Plan, Surveyed
 from otoscope.acoustics.gradients import GRADIENTS
 
 ALL = tuple(GRADIENTS)
@@ -127,7 +127,7 @@ def test_clips_of_every_allowed_length_fit():
         plan = plan_of([surveyed(0, duration_s=clip_bytes * 0.6 / 2 / 48_000)])
         assert max(pcm_bound(plan, shard) for shard in plan.shards) <= MAX_FILE_BYTES, clip_bytes
         covered = [k for s in plan.shards if s.kind == "gradient" for k in range(*s.cells)]
-        assert covered == list(range(len(CELLS)))
+        assert covered == list(range(len(CONDITIONS)))
 
 
 def moved(s):

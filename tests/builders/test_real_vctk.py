@@ -6,10 +6,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from builders.corpora.vctk import open_vctk
 from builders.vocalgrad.describe import write_card
 from builders.vocalgrad.making import build, estimate, plan_build
 from builders.vocalgrad.shards import write_shard
-from builders.vocalgrad.sources.vctk import open_vctk
 from tests.builders.test_load_dataset import load_in_parent_of, on_disk
 from tests.builders.test_rows import COLUMNS
 from tests.builders.tiny_corpus import CONFOUNDS, OBSERVER, contents

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
-from builders.vocalgrad.plan import CELLS
+from builders.vocalgrad.plan import CONDITIONS
 from builders.vocalgrad.rows import features, question_of
 from builders.vocalgrad.shards import rows
 from otoscope.acoustics import codec
@@ -130,7 +130,7 @@ def test_rows_stand_in_the_order_of_the_published_manifest(built):
         made = table(built, config)
         assert [row["row"] for row in made] == list(range(48))
         cells = [(row["tier"], row["curve"], row["direction"]) for row in made]
-        assert cells == [tuple(cell) for cell in CELLS] * 2
+        assert cells == [tuple(cell) for cell in CONDITIONS] * 2
     assert [row["row"] for row in table(built, "source")] == [0, 1]
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import soundfile
 
+from builders.corpora.base import Source
 from builders.vocalgrad import spans_page
-from builders.vocalgrad.sources.base import Source
 from builders.vocalgrad.spans_page import wave_path, write_spans_page
 from builders.vocalgrad.survey import Correction, read_corrections, survey
 from otoscope.acoustics import codec

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import soundfile
 
-from builders.vocalgrad.sources import spontaneous_selection
-from builders.vocalgrad.sources.base import SourceError
-from builders.vocalgrad.sources.partition import carve_validation
-from builders.vocalgrad.sources.resampled import resample
-from builders.vocalgrad.sources.spontaneous import open_spontaneous
-from builders.vocalgrad.sources.spontaneous_layout import read_locale, read_table
-from builders.vocalgrad.sources.spontaneous_selection import draw_clips
+from builders.corpora import spontaneous_selection
+from builders.corpora.base import SourceError
+from builders.corpora.partition import carve_validation
+from builders.corpora.resampled import resample
+from builders.corpora.spontaneous import open_spontaneous
+from builders.corpora.spontaneous_layout import read_locale, read_table
+from builders.corpora.spontaneous_selection import draw_clips
 from builders.vocalgrad.survey import survey
 from otoscope.acoustics import codec
 from otoscope.acoustics.codec import AudioError

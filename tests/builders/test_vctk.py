@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 import soundfile
 
-from builders.vocalgrad.sources.base import SourceError
-from builders.vocalgrad.sources.frozen import FrozenClip, read_frozen
-from builders.vocalgrad.sources.vctk import open_vctk
-from builders.vocalgrad.sources.vctk_layout import Clip, Speaker, parse_speakers, scan
-from builders.vocalgrad.sources.vctk_selection import (
+from builders.corpora.base import SourceError
+from builders.corpora.frozen import FrozenClip, read_frozen
+from builders.corpora.vctk import open_vctk
+from builders.corpora.vctk_layout import Clip, Speaker, parse_speakers, scan
+from builders.corpora.vctk_selection import (
     accent_group,
     draw_speakers,
     draw_test_clips,
     draw_train_clips,
 )
-from builders.vocalgrad.sources.vctk_verify import verify
+from builders.corpora.vctk_verify import verify
 
 REAL = Path(__file__).parents[2].parent / "shared" / "data" / "real" / "vctk"
 

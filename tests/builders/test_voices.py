@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from builders.vocalgrad.sources import voices
-from builders.vocalgrad.sources.base import SourceError
-from builders.vocalgrad.sources.voice_sentences import SENTENCES
-from builders.vocalgrad.sources.voices import Utterance, choose, clip_name, finish, open_voices
+from builders.corpora import voices
+from builders.corpora.base import SourceError
+from builders.corpora.voice_sentences import SENTENCES
+from builders.corpora.voices import Utterance, choose, clip_name, finish, open_voices
 from otoscope.acoustics import codec, spans
 
 ROOT = Path(__file__).parents[2]
@@ -295,7 +295,7 @@ def test_forty_spoken_clips_are_what_the_builder_needs(tmp_path, monkeypatch):
 def test_another_process_speaks_the_same_bytes(tmp_path):
     here = open_voices(tmp_path / "here", n_sources=2).sources
     speak = (
-        "import pathlib, sys; from builders.vocalgrad.sources.voices import open_voices; "
+        "import pathlib, sys; from builders.corpora.voices import open_voices; "
         "open_voices(pathlib.Path(sys.argv[1]), n_sources=2)"
     )
     subprocess.run([sys.executable, "-c", speak, tmp_path / "there"], cwd=ROOT, check=True)

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import soundfile
 
+from builders.corpora.beeps import open_beeps
+from builders.corpora.folder import open_folder
 from builders.vocalgrad.describe import write_card
 from builders.vocalgrad.making import build, owned, plan_build
-from builders.vocalgrad.sources.beeps import open_beeps
-from builders.vocalgrad.sources.folder import open_folder
 from tests.acoustics.synthetic_speech import speech_pcm
 
 TWO = ("volume", "background_noise")

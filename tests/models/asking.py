@@ -2,22 +2,22 @@
 
 import numpy as np
 
-from otoscope.models.base import Asked, Sound
+from otoscope.models.base import AudioInput, Request
 from otoscope.prompts.parts import Clip, Question, Text
 
 
 def clip(seed=1, seconds=1.0, rate=48000):
     samples = 0.1 * np.random.default_rng(seed).standard_normal(round(seconds * rate))
-    return Sound(f"clip-{seed}", samples.astype(np.float32), rate, "")
+    return AudioInput(f"clip-{seed}", samples.astype(np.float32), rate, "")
 
 
 def silence(seconds=1.0, rate=48000):
-    return Sound("silence", np.zeros(round(seconds * rate), np.float32), rate, "")
+    return AudioInput("silence", np.zeros(round(seconds * rate), np.float32), rate, "")
 
 
 def ask(*parts, labels=("increase", "decrease"), name="q"):
     """A question about parts that are words or clips."""
     parts = tuple(Text(part) if isinstance(part, str) else part for part in parts)
-    named = tuple(Clip(part.id) if isinstance(part, Sound) else part for part in parts)
+    named = tuple(Clip(part.id) if isinstance(part, AudioInput) else part for part in parts)
     question = Question(f"{name}|main", name, "main", "volume", "", named, labels, None, "paper")
-    return Asked(question, parts)
+    return Request(question, parts)

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import soundfile
 
-from otoscope.models.base import Asked, Sound
+from otoscope.models.base import AudioInput, Request
 from otoscope.prompts.parts import Clip, Question, Text
 
 PROMPT = "Does the volume increase or decrease over time?"
@@ -150,7 +150,7 @@ def sent_parts(body):
 def sound(clip="a", *, rate=16_000, n=1600, seed=0, **more):
     """Noise whose samples are 16-bit numbers."""
     pcm = np.random.default_rng(seed).integers(-9000, 9000, n)
-    return Sound(clip, (pcm / 32768).astype(np.float32), rate, f"sha-{clip}", **more)
+    return AudioInput(clip, (pcm / 32768).astype(np.float32), rate, f"sha-{clip}", **more)
 
 
 def asked(clip="a", *parts, prompt_name="main", labels=("increase", "decrease"), **more):
@@ -161,8 +161,8 @@ def asked(clip="a", *parts, prompt_name="main", labels=("increase", "decrease"),
         question_id=f"{clip}|{prompt_name}",
         id=clip,
         prompt_name=prompt_name,
-        parts=tuple(Clip(part.id) if isinstance(part, Sound) else part for part in parts),
+        parts=tuple(Clip(part.id) if isinstance(part, AudioInput) else part for part in parts),
         labels=labels,
         **(known | more),
     )
-    return Asked(question, parts)
+    return Request(question, parts)

@@ -71,10 +71,10 @@ class TestEveryOtherFamily:
             assert first.logprobs == pytest.approx(second.logprobs, abs=1e-3)
 
     def test_the_sound_reaches_the_answer(self, opened):
-        sounds = (clip(1), clip(2), silence())
-        assert len({opened.heard(ask("?", sound)) for sound in sounds}) == 3
+        audio_inputs = (clip(1), clip(2), silence())
+        assert len({opened.heard(ask("?", sound)) for sound in audio_inputs}) == 3
         scoring = opened.with_settings(logprobs=True)
-        answers = scoring.answer([ask("?", sound) for sound in sounds])
+        answers = scoring.answer([ask("?", sound) for sound in audio_inputs])
         assert len({answer.logprobs["increase"] for answer in answers}) > 1
 
     def test_words_and_sound_come_in_the_order_of_the_question(self, opened):

@@ -7,14 +7,14 @@ import pytest
 from chat_server import asked
 
 from otoscope.acoustics.fitted import FittedObserver, Weights
-from otoscope.models.base import ModelError, Sound, Status, description_of
+from otoscope.models.base import AudioInput, ModelError, Status, description_of
 from otoscope.models.fitted import Fitted, TrainedOn, open_fitted, overlap
 from otoscope.models.opening import open_model
 from otoscope.prompts.parts import Text
 from otoscope.version import __version__
 
 RATE = 16_000
-SILENCE = Sound("a", np.zeros(RATE, np.float32), RATE, "sha", (0.0, 1.0))
+SILENCE = AudioInput("a", np.zeros(RATE, np.float32), RATE, "sha", (0.0, 1.0))
 RISES = tuple(np.linspace(-1, 1, 16).tolist())
 
 
@@ -40,7 +40,7 @@ def model(**changed):
 def about(db, clip="a", **more):
     noise = 0.01 * np.random.default_rng(0).standard_normal(RATE)
     loud = (noise * 10 ** (np.linspace(0, db, RATE) / 20)).astype(np.float32)
-    return asked(clip, Text("?"), Sound(clip, loud, RATE, "sha", (0.0, 1.0)), **more)
+    return asked(clip, Text("?"), AudioInput(clip, loud, RATE, "sha", (0.0, 1.0)), **more)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from chat_server import asked, sound
 
-from otoscope.models.base import ModelError, Sound
+from otoscope.models.base import AudioInput, ModelError
 from otoscope.models.guards import (
     AUDIBLE_DB,
     hearing_check,
@@ -29,7 +29,7 @@ class Hearing:
         self.given = given
 
     def heard(self, asked):
-        return self.given(asked.sounds[0].samples)
+        return self.given(asked.audio_inputs[0].samples)
 
     def answer(self, questions):
         return []
@@ -52,7 +52,7 @@ class TestHearing:
             (lambda samples: bytes([len(samples) % 7]), "for a clip and for silence"),
             (lambda samples: bytes([int(samples.any())]), "for a clip and for another clip"),
             (
-                lambda samples: bytes([np.array_equal(samples, CLIP.sounds[0].samples)]),
+                lambda samples: bytes([np.array_equal(samples, CLIP.audio_inputs[0].samples)]),
                 "for silence and for another clip",
             ),
             (lambda samples: b"", "its input for a clip is empty"),
@@ -100,17 +100,17 @@ def test_silence_is_of_the_same_length_and_changes_nothing_else():
     silent = with_silence(CLIP)
     assert silent.question == CLIP.question
     assert silent.parts[0] == CLIP.parts[0]
-    (clip,) = silent.sounds
+    (clip,) = silent.audio_inputs
     assert (len(clip.samples), clip.sampling_rate) == (1600, 16_000)
     assert not clip.samples.any()
-    assert CLIP.sounds[0].samples.any()
+    assert CLIP.audio_inputs[0].samples.any()
 
 
 def tones(clip, *levels, rate=48_000):
     """Sines, each given as (Hz, amplitude)."""
     t = np.arange(rate) / rate
     wave = sum(amplitude * np.sin(2 * np.pi * hz * t) for hz, amplitude in levels)
-    return Sound(clip, wave.astype(np.float32), rate, "sha")
+    return AudioInput(clip, wave.astype(np.float32), rate, "sha")
 
 
 class TestInaudible:
@@ -132,7 +132,7 @@ class TestInaudible:
         assert (found.n_affected, found.worst_db, found.message) == (0, -np.inf, "")
 
     def test_silence_and_nothing_at_all(self):
-        silent = Sound("a", np.zeros(4800, np.float32), 48_000, "sha")
+        silent = AudioInput("a", np.zeros(4800, np.float32), 48_000, "sha")
         assert inaudible(16_000, [silent]).n_affected == 0
         assert inaudible(16_000, []) == (0, 0, 8000, -np.inf)
 

@@ -55,7 +55,7 @@ def test_a_path_that_exists_keeps_its_at_sign(tmp_path):
         ("no_such_package.module:Model", "no module named 'no_such_package.module'"),
         ("otoscope.models.simple:Nothing", "has no 'Nothing'"),
         ("otoscope.models.simple:span_of", "not a class but a function"),
-        ("otoscope.models.base:Sound", r"needs a method `answer\(questions\)`"),
+        ("otoscope.models.base:AudioInput", r"needs a method `answer\(questions\)`"),
         ("otoscope.models.simple:Constant@v1", "has no revision"),
         ("otoscope.models.simple:Constant", "needs the option 'text'"),
     ],
@@ -126,7 +126,7 @@ class TestOwnModel:
                     self.volume = volume
 
                 def answer(self, questions):
-                    return [Answer(f"{self.volume} {len(q.sounds)}") for q in questions]
+                    return [Answer(f"{self.volume} {len(q.audio_inputs)}") for q in questions]
             """,
         )
         assert [a.text for a in open_model("own_a:Mine").answer([asked()])] == ["1 1"]

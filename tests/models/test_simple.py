@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from chat_server import asked
 
-from otoscope.models.base import ModelError, Sound, Status, description_of, stream
+from otoscope.models.base import AudioInput, ModelError, Status, description_of, stream
 from otoscope.models.simple import open_constant, open_observer, open_random, span_of
 from otoscope.prompts.parts import Text
 from otoscope.responses import PARSERS
@@ -26,7 +26,7 @@ def swelling(clip, db, **more):
     noise = 0.01 * np.random.default_rng(0).standard_normal(RATE)
     loud = noise * 10 ** (np.linspace(0, db, RATE) / 20)
     known = {"span_s": (0.0, 1.0)} | more
-    return Sound(clip, loud.astype(np.float32), RATE, f"sha-{clip}", **known)
+    return AudioInput(clip, loud.astype(np.float32), RATE, f"sha-{clip}", **known)
 
 
 def about(clip, db, **more):
@@ -101,7 +101,7 @@ class TestObserver:
     def test_without_sources_the_constants_are_zero_and_the_description_says_so(self):
         model = open_observer(None)
         model.fit([])
-        model.fit([Sound("s", np.zeros(RATE, np.float32), RATE, "sha")])
+        model.fit([AudioInput("s", np.zeros(RATE, np.float32), RATE, "sha")])
         assert model.description["n_sources"] == 0
         assert set(model.description["constants"].values()) == {0.0}
         assert json.loads(json.dumps(model.description, allow_nan=False)) == model.description
@@ -126,11 +126,11 @@ class TestObserver:
     def test_the_span_of_the_row_counts(self):
         samples = np.concatenate([swelling("a", 9).samples, swelling("a", -30).samples])
         for span, expected in (((0.0, 1.0), "increase"), ((1.0, 2.0), "decrease")):
-            clip = Sound("a", samples, RATE, "sha", span)
+            clip = AudioInput("a", samples, RATE, "sha", span)
             assert texts(open_observer(None), [asked("a", Text("?"), clip)]) == [expected]
 
     def test_without_one_it_is_detected(self):
-        clip = Sound("a", speech_like(RATE, 2.0), RATE, "sha")
+        clip = AudioInput("a", speech_like(RATE, 2.0), RATE, "sha")
         span = span_of(clip)
         assert 0.15 < span.start / RATE < 0.45
         assert 1.6 < span.end / RATE <= 2.0
@@ -147,7 +147,7 @@ class TestObserver:
     )
     def test_what_it_cannot_hear_it_refuses_and_says_why(self, question, reason):
         if "no speech" in reason:
-            silent = Sound("a", np.zeros(RATE, np.float32), RATE, "sha")
+            silent = AudioInput("a", np.zeros(RATE, np.float32), RATE, "sha")
             question = asked("a", Text("?"), silent)
         (answer,) = open_observer(None).answer([question])
         assert (answer.text, answer.status) == (None, Status.REFUSED)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from asking import ask, clip
 
-from otoscope.models.base import Asked
+from otoscope.models.base import Request
 from otoscope.prompts import ask as words
 
 
@@ -13,7 +13,7 @@ def question(i=0, *, label="increase", attribute="volume", audio_first=False, se
     sound = clip(i, seconds=seconds or 0.5 + 0.4 * i, rate=16000)
     text = words("main", attribute)
     made = ask(*((sound, text) if audio_first else (text, sound)), name=f"q{i}")
-    return Asked(replace(made.question, label=label, attribute=attribute), made.parts)
+    return Request(replace(made.question, label=label, attribute=attribute), made.parts)
 
 
 def questions(n=4, **given):

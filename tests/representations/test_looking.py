@@ -9,7 +9,7 @@ from asking import ask, clip
 from asking_inside import question, questions
 from tiny import torch, transformers
 
-from otoscope.models.base import Answer, Asked, ModelError
+from otoscope.models.base import Answer, ModelError, Request
 from otoscope.models.transformers_models import open_transformers
 from otoscope.representations import hooks
 from otoscope.representations.layout import Layout
@@ -71,7 +71,7 @@ class TestStates:
             states, ids = plain(model, one)
             places = [i for i, token in enumerate(ids) if token == audio_token(model)]
             m = len(places)
-            close(found["mel"][n], mel_features(one.sounds[0]))
+            close(found["mel"][n], mel_features(one.audio_inputs[0]))
             close(found["pre_llm"][n], plain_pooled(states[0][places]))
             for k in range(N_LAYERS + 1):
                 close(found[f"audio.{k}"][n], plain_pooled(states[k][places]))
@@ -152,7 +152,7 @@ class TestAnswer:
 
     def test_the_word_is_the_one_that_the_prompt_offers(self, qwen):
         made = question(label="yes")
-        changed = Asked(replace(made.question, prompt_name="change"), made.parts)
+        changed = Request(replace(made.question, prompt_name="change"), made.parts)
         ((_, tokens),) = looker(qwen).look([changed], ["answer"]).answers
         assert qwen.loaded.processor.tokenizer.decode(tokens).startswith("yes<")
 
@@ -186,7 +186,7 @@ class TestWords:
 
     def test_an_attribute_that_is_said_twice_is_refused(self, qwen):
         made = ask(clip(), "Does the volume, the volume, go up?")
-        asked = Asked(replace(made.question, attribute="volume"), made.parts)
+        asked = Request(replace(made.question, attribute="volume"), made.parts)
         with pytest.raises(ModelError, match="'volume' is not once among the tokens"):
             looker(qwen).look([asked], ["text.1@q_attr"])
 
@@ -298,7 +298,7 @@ class Ear:
         return [Answer("increase") for _ in questions]
 
     def states(self, questions, sites):
-        power = [[float(np.square(q.sounds[0].samples).mean()), 1.0] for q in questions]
+        power = [[float(np.square(q.audio_inputs[0].samples).mean()), 1.0] for q in questions]
         return {"ear": np.array(power), "brain.0": np.array(power)[:, :1]}
 
 
@@ -309,7 +309,7 @@ class TestOwnModel:
         found = seen.look(questions(2), ["mel", "ear"]).states
         assert found["ear"].shape == (2, 2)
         assert found["ear"].dtype == np.float32
-        close(found["ear"][1, 0], np.square(questions(2)[1].sounds[0].samples).mean())
+        close(found["ear"][1, 0], np.square(questions(2)[1].audio_inputs[0].samples).mean())
 
     def test_one_that_declares_none_has_only_the_sound(self):
         class Mute:

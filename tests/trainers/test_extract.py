@@ -157,7 +157,7 @@ class TestFeatures:
             "    def answer(self, questions):\n"
             "        return []\n"
             "    def states(self, questions, sites):\n"
-            "        return {'ear': [[q.sounds[0].duration_s] for q in questions]}\n"
+            "        return {'ear': [[q.audio_inputs[0].duration_s] for q in questions]}\n"
         )
         monkeypatch.syspath_prepend(tmp_path)
         called(data, None, tmp_path / "features", model="my_ear:Ear", sites="ear,mel")

@@ -37,7 +37,7 @@ class Slow:
         with open(os.environ["CALLS"], "a") as file:
             file.write("".join(asked.question.id + "\\n" for asked in questions))
         time.sleep(0.05)
-        return {"ear": np.array([asked.sounds[0].samples[:3] for asked in questions])}
+        return {"ear": np.array([asked.audio_inputs[0].samples[:3] for asked in questions])}
 """
 TWO = ["--multi_gpu", "--num_processes", "2", "--num_machines", "1"]
 ONE = ["--num_processes", "1"]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from asking import ask, clip
 
-from otoscope.models.base import Asked
+from otoscope.models.base import Request
 from otoscope.models.transformers_models import open_transformers
 from otoscope.prompts import ask as words
 from otoscope.tuning.adapting import adapt
@@ -37,7 +37,7 @@ def asked(i):
     """The main question about a clip of noise; clips have other lengths."""
     sound = clip(i, seconds=0.5 + 0.1 * (i % 3), rate=16000)
     made = ask(words("main", "volume"), sound, name=f"q{i:02d}")
-    return Asked(replace(made.question, label=LABELS[i % 2]), made.parts)
+    return Request(replace(made.question, label=LABELS[i % 2]), made.parts)
 
 
 def fill(question_id):

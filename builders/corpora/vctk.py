@@ -8,16 +8,16 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from builders.vocalgrad.sources.base import Corpus, Skipped, Source, SourceError
-from builders.vocalgrad.sources.frozen import FrozenClip, read_frozen
-from builders.vocalgrad.sources.partition import (
+from builders.corpora.base import Corpus, Skipped, Source, SourceError
+from builders.corpora.frozen import FrozenClip, read_frozen
+from builders.corpora.partition import (
     VALIDATION_SHARE,
     carve_validation,
     check_splits,
     partition,
 )
-from builders.vocalgrad.sources.vctk_layout import Clip, Layout, Recording, measure, scan
-from builders.vocalgrad.sources.vctk_selection import (
+from builders.corpora.vctk_layout import Clip, Layout, Recording, measure, scan
+from builders.corpora.vctk_selection import (
     EXCLUDED,
     MIN_DURATION_S,
     SEED,

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from builders.vocalgrad.sources.base import Skipped, Source, SourceError
+from builders.corpora.base import Skipped, Source, SourceError
 
 SPLITS = ("train", "validation", "test")
 TEST_SHARE = 1 / 3

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import soundfile
 
-from builders.vocalgrad.sources.base import Skipped, SourceError
+from builders.corpora.base import Skipped, SourceError
 
 UNTRIMMED = "wav48"
 TRIMMED = "wav48_silence_trimmed"

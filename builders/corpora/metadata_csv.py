@@ -5,9 +5,9 @@ import math
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from builders.vocalgrad.sources.base import SourceError
-from builders.vocalgrad.sources.item_ids import check_id
-from builders.vocalgrad.sources.partition import SPLITS
+from builders.corpora.base import SourceError
+from builders.corpora.item_ids import check_id
+from builders.corpora.partition import SPLITS
 
 FILE_NAME = "file_name"
 

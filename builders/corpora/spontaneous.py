@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from builders.vocalgrad.sources.base import Corpus, Skipped, Source, SourceError
-from builders.vocalgrad.sources.item_ids import safe_id
-from builders.vocalgrad.sources.partition import carve_validation, check_splits
-from builders.vocalgrad.sources.resampled import SAMPLING_RATE, Resampled, resample
-from builders.vocalgrad.sources.spontaneous_layout import (
+from builders.corpora.base import Corpus, Skipped, Source, SourceError
+from builders.corpora.item_ids import safe_id
+from builders.corpora.partition import carve_validation, check_splits
+from builders.corpora.resampled import SAMPLING_RATE, Resampled, resample
+from builders.corpora.spontaneous_layout import (
     Locale,
     Utterance,
     find_tables,
     read_locale,
 )
-from builders.vocalgrad.sources.spontaneous_selection import (
+from builders.corpora.spontaneous_selection import (
     BELOW_S,
     LANGUAGES,
     N_TEST,

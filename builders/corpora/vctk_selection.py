@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from builders.vocalgrad.sources.base import SourceError
-from builders.vocalgrad.sources.vctk_layout import Clip, Speaker
+from builders.corpora.base import SourceError
+from builders.corpora.vctk_layout import Clip, Speaker
 
 SEED = 42
 N_TEST_SPEAKERS = 50

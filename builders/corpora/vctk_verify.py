@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builders.vocalgrad.sources.base import SourceError
-from builders.vocalgrad.sources.frozen import FrozenClip, read_frozen
-from builders.vocalgrad.sources.vctk import NOT_IN_080
-from builders.vocalgrad.sources.vctk_layout import Clip, Layout, measure, scan
-from builders.vocalgrad.sources.vctk_selection import SEED, Chosen, draw_speakers, draw_test_clips
+from builders.corpora.base import SourceError
+from builders.corpora.frozen import FrozenClip, read_frozen
+from builders.corpora.vctk import NOT_IN_080
+from builders.corpora.vctk_layout import Clip, Layout, measure, scan
+from builders.corpora.vctk_selection import SEED, Chosen, draw_speakers, draw_test_clips
 from otoscope.acoustics import codec, spans
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import soundfile
 from jaxtyping import Int16
 
-from builders.vocalgrad.sources.base import Corpus, Source
-from otoscope.whole import write_whole
+from builders.corpora.base import Corpus, Source
+from otoscope.atomic import write_atomic
 
 SAMPLING_RATE = 48_000
 FREQUENCIES_HZ = (700, 850, 1000, 1150, 1300, 1450, 1600, 1750, 1900, 2050)
@@ -43,7 +43,7 @@ def open_beeps(work_folder: Path) -> Corpus:
         buffer = io.BytesIO()
         pcm = synthesise_beep(frequency_hz)
         soundfile.write(buffer, pcm, SAMPLING_RATE, format="WAV", subtype="PCM_16")
-        path = write_whole(Path(work_folder) / f"{name}.wav", buffer.getvalue())
+        path = write_atomic(Path(work_folder) / f"{name}.wav", buffer.getvalue())
         span_s = (SILENCE_S, SILENCE_S + BEEP_S)
         sources.append(
             Source(name, name, "test", position, path, "beep", f"{number:03d}", "", span_s)

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int16
 
-from builders.vocalgrad.sources.base import Corpus, Source, SourceError
-from builders.vocalgrad.sources.partition import carve_validation, check_splits
-from builders.vocalgrad.sources.voice_sentences import SENTENCES
+from builders.corpora.base import Corpus, Source, SourceError
+from builders.corpora.partition import carve_validation, check_splits
+from builders.corpora.voice_sentences import SENTENCES
 from otoscope.acoustics import codec
-from otoscope.whole import write_whole
+from otoscope.atomic import write_atomic
 
 RECIPE = 1
 """Raise whenever a clip may come out different, so that cached clips are not taken any more."""
@@ -116,7 +116,7 @@ def open_voices(
             kokoro = kokoro or Kokoro()
             speech = kokoro.say(utterance.sentence, utterance.voice)
             pcm = finish(speech, utterance.item_id)
-            write_whole(path, codec.encode_flac(pcm, SAMPLING_RATE))
+            write_atomic(path, codec.encode_flac(pcm, SAMPLING_RATE))
         sources.append(
             Source(
                 item_id=utterance.item_id,

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from otoscope.errors import InputError
 
-class SourceError(ValueError):
+
+class SourceError(InputError, ValueError):
     """A corpus that cannot be used as asked; the message names the thing and the way out."""
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import soundfile
 
-from builders.vocalgrad.sources.base import Corpus, Skipped, Source, SourceError
-from builders.vocalgrad.sources.item_ids import refuse_duplicates, safe_id
-from builders.vocalgrad.sources.metadata_csv import Row, read_metadata
-from builders.vocalgrad.sources.partition import (
+from builders.corpora.base import Corpus, Skipped, Source, SourceError
+from builders.corpora.item_ids import refuse_duplicates, safe_id
+from builders.corpora.metadata_csv import Row, read_metadata
+from builders.corpora.partition import (
     TEST_SHARE,
     VALIDATION_SHARE,
     Partition,

@@ -5,7 +5,7 @@ import uuid
 from pathlib import Path
 
 
-def write_whole(path: Path, data: bytes, *, via: Path | None = None) -> Path:
+def write_atomic(path: Path, data: bytes, *, via: Path | None = None) -> Path:
     """Puts `data` at `path` under a temporary name first; leaves a file that is already the same.
 
     Args:

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from builders.vocalgrad.sources.base import SourceError
-from builders.vocalgrad.sources.spontaneous_layout import Utterance
+from builders.corpora.base import SourceError
+from builders.corpora.spontaneous_layout import Utterance
 
 LANGUAGES = {
     "cdo": "Eastern Min",

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from builders.vocalgrad.sources.base import Corpus, Skipped, Source, SourceError
-from builders.vocalgrad.sources.folder import EXTENSIONS
-from builders.vocalgrad.sources.item_ids import refuse_duplicates, safe_id
-from builders.vocalgrad.sources.partition import SPLITS, check_splits, keep_given, leaks, partition
-from otoscope.whole import write_whole
+from builders.corpora.base import Corpus, Skipped, Source, SourceError
+from builders.corpora.folder import EXTENSIONS
+from builders.corpora.item_ids import refuse_duplicates, safe_id
+from builders.corpora.partition import SPLITS, check_splits, keep_given, leaks, partition
+from otoscope.atomic import write_atomic
 
 COLUMNS = {
     "item_id": ("item_id", "id", "ID"),
@@ -182,7 +182,7 @@ def keep_audio(folder: Path, data: bytes, hint: str) -> Path:
     suffix = PurePosixPath(hint).suffix.lower()
     if suffix not in EXTENSIONS:
         suffix = next((end for magic, end in MAGIC.items() if data.startswith(magic)), ".audio")
-    return write_whole(folder / f"{hashlib.sha256(data).hexdigest()[:32]}{suffix}", data)
+    return write_atomic(folder / f"{hashlib.sha256(data).hexdigest()[:32]}{suffix}", data)
 
 
 def _source(number: int, cells: dict[str, str], path: Path) -> Source:

@@ -10,14 +10,14 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from builders.vocalgrad.sources import voices
-from builders.vocalgrad.sources.base import Corpus, Source, SourceError
-from builders.vocalgrad.sources.beeps import open_beeps
-from builders.vocalgrad.sources.folder import open_folder
-from builders.vocalgrad.sources.hub import open_dataset
-from builders.vocalgrad.sources.loquacious import REPOSITORY, open_loquacious
-from builders.vocalgrad.sources.spontaneous import open_spontaneous
-from builders.vocalgrad.sources.vctk import open_vctk
+from builders.corpora import voices
+from builders.corpora.base import Corpus, Source, SourceError
+from builders.corpora.beeps import open_beeps
+from builders.corpora.folder import open_folder
+from builders.corpora.hub import open_dataset
+from builders.corpora.loquacious import REPOSITORY, open_loquacious
+from builders.corpora.spontaneous import open_spontaneous
+from builders.corpora.vctk import open_vctk
 from otoscope.folders import cache_folder
 from otoscope.progress import Progress
 from otoscope.registry import Registry

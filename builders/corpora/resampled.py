@@ -12,7 +12,7 @@ import numpy as np
 import soxr
 
 from otoscope.acoustics import codec
-from otoscope.whole import write_whole
+from otoscope.atomic import write_atomic
 
 SAMPLING_RATE = 16_000
 QUALITY = "HQ"
@@ -52,4 +52,4 @@ def resample(source: Path, folder: Path) -> Resampled:
     pcm = codec.round_to_pcm(resampled[np.newaxis], name=str(source))
     flac = codec.encode_flac(pcm, SAMPLING_RATE)
     name = f"{source.stem}-{hashlib.sha256(flac).hexdigest()[:16]}.flac"
-    return Resampled(write_whole(folder / name, flac), turned_down_db)
+    return Resampled(write_atomic(folder / name, flac), turned_down_db)

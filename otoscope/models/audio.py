@@ -6,13 +6,13 @@ import numpy as np
 import soxr
 from jaxtyping import Float
 
-from otoscope.models.base import ModelError, Sound
+from otoscope.models.base import AudioInput, ModelError
 
 OnLong = Literal["refuse", "flag"]
 RESAMPLER = "soxr HQ"
 
 
-def resampled(sound: Sound, sampling_rate: int) -> Float[np.ndarray, " n_resampled"]:
+def resampled(sound: AudioInput, sampling_rate: int) -> Float[np.ndarray, " n_resampled"]:
     """The clip at another rate: float32, not clipped, its length kept to within a sample.
 
     Raises:
@@ -30,7 +30,7 @@ def resampled(sound: Sound, sampling_rate: int) -> Float[np.ndarray, " n_resampl
 
 
 def fitted(
-    sound: Sound, sampling_rate: int, window_s: float | None, on_long: OnLong
+    sound: AudioInput, sampling_rate: int, window_s: float | None, on_long: OnLong
 ) -> tuple[Float[np.ndarray, " n_heard"], bool]:
     """The clip at the model's rate, and whether its end had to be left out.
 

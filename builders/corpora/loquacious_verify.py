@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builders.vocalgrad.sources.base import SourceError
-from builders.vocalgrad.sources.frozen import ListedRow, read_loquacious
-from builders.vocalgrad.sources.loquacious import REPOSITORY, Progress, collect, drawn, listed
+from builders.corpora.base import SourceError
+from builders.corpora.frozen import ListedRow, read_loquacious
+from builders.corpora.loquacious import REPOSITORY, Progress, collect, drawn, listed
 from otoscope.acoustics import codec, spans
 
 AS_TYPED_S = 0.0051  # times of the list have two decimals

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from builders.vocalgrad.sources.base import Corpus, Skipped, Source, SourceError
-from builders.vocalgrad.sources.frozen import read_loquacious
-from builders.vocalgrad.sources.hub import audio_of, cell_text, keep_audio, refuse_unpinned
-from builders.vocalgrad.sources.loquacious_selection import SEED, draw_rows
-from builders.vocalgrad.sources.partition import check_splits
-from otoscope.whole import write_whole
+from builders.corpora.base import Corpus, Skipped, Source, SourceError
+from builders.corpora.frozen import read_loquacious
+from builders.corpora.hub import audio_of, cell_text, keep_audio, refuse_unpinned
+from builders.corpora.loquacious_selection import SEED, draw_rows
+from builders.corpora.partition import check_splits
+from otoscope.atomic import write_atomic
 
 REPOSITORY = "speechbrain/LoquaciousSet"
 CONFIG, SPLIT = "clean", "test"
@@ -157,7 +157,7 @@ def drawn(where: str, revision: str | None, work_folder: Path) -> list[Wanted]:
     rows = draw_rows(sexes, random.Random(SEED))
     wanted = [Wanted(f"loquaciousset_test_{n:04d}", ids[row], row) for n, row in enumerate(rows, 1)]
     if memory:
-        write_whole(memory, json.dumps(wanted, indent=1).encode())
+        write_atomic(memory, json.dumps(wanted, indent=1).encode())
     return wanted
 
 
@@ -198,7 +198,7 @@ def collect(
         if number >= last and len(kept) == len(wanted):
             break
     if memory:
-        write_whole(memory, json.dumps(kept, indent=1).encode())
+        write_atomic(memory, json.dumps(kept, indent=1).encode())
     return kept
 
 

@@ -8,7 +8,7 @@ Source: VocalGrad, appendix C.8 (`docs/papers.md`); seeds and rules from the aut
 import random
 from collections.abc import Sequence
 
-from builders.vocalgrad.sources.base import SourceError
+from builders.corpora.base import SourceError
 
 SEED = 43
 N_TEST = 100

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from builders.vocalgrad.sources.base import SourceError
+from builders.corpora.base import SourceError
 
 TABLE = "ss-corpus-{}.tsv"
 SOUND_FOLDER = "audios"

@@ -2,7 +2,7 @@
 
 import re
 
-from builders.vocalgrad.sources.base import SourceError
+from builders.corpora.base import SourceError
 
 SAFE = re.compile(r"[A-Za-z0-9.-]+(?:_[A-Za-z0-9.-]+)*")
 UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")

@@ -7,8 +7,8 @@ import numpy as np
 import soundfile
 
 from otoscope.acoustics import codec
-from otoscope.models.base import Sound
-from otoscope.models.sound import resampled
+from otoscope.models.audio import resampled
+from otoscope.models.base import AudioInput
 
 FORMATS = {"wav": "WAV", "flac": "FLAC"}
 
@@ -20,7 +20,7 @@ class SoundFile(NamedTuple):
     n_clipped: int
 
 
-def sound_file(sound: Sound, sampling_rate: int | None, kind: str = "wav") -> SoundFile:
+def sound_file(sound: AudioInput, sampling_rate: int | None, kind: str = "wav") -> SoundFile:
     """A clip as the bytes of a mono file; at its own rate its 16-bit samples are exact.
 
     Resampling overshoots at steep edges, so a clip near full scale can go beyond it.
