@@ -30,7 +30,7 @@ from scipy.stats import norm, rankdata
 from threadpoolctl import threadpool_limits
 
 from benchmarks.recordings import Recorded, recordings
-from builders.corpora.base import SourceError
+from builders.corpora.base import CorpusError
 from otoscope.acoustics import codec
 from otoscope.acoustics.confounds import BOUND, NUMBERS_ONLY, contrasts, intends
 from otoscope.acoustics.contrasts import CONTRASTS
@@ -349,7 +349,7 @@ def main() -> None:
     args = parser.parse_args()
     try:
         found, without = recordings(args.speech)
-    except SourceError as error:
+    except CorpusError as error:
         parser.error(str(error))
     kept = [r for r in found if r.sampling_rate >= args.least_rate]
     if len({r.speaker for r in kept}) < 2:

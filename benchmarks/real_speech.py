@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.recordings import Listened, listen_to_all, recordings
-from builders.corpora.base import SourceError
+from builders.corpora.base import CorpusError
 from builders.vocalgrad.confounds_of_build import (
     COLUMNS,
     MARK,
@@ -206,7 +206,7 @@ def main() -> None:
                 parser.error(f"no {what} named {name!r}; there are {sorted(known)}")
     try:
         found, without = recordings(args.speech)
-    except SourceError as error:
+    except CorpusError as error:
         parser.error(str(error))
     if (n := len({r.speaker for r in found})) < LEAST_SPEAKERS:
         parser.error(f"{n} speakers in {len(found)} recordings that count; {LEAST_SPEAKERS} needed")

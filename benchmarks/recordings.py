@@ -67,7 +67,7 @@ def recordings(folders: Sequence[Path]) -> tuple[list[Recorded], Counter[str]]:
     """Distinct recordings with a detected span that is long enough; why others do not count.
 
     Raises:
-        SourceError: Not a folder, or no audio in it.
+        CorpusError: Not a folder, or no audio in it.
     """
     found: dict[str, Recorded] = {}
     without: Counter[str] = Counter()

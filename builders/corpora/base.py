@@ -7,12 +7,12 @@ from typing import NamedTuple
 from otoscope.errors import InputError
 
 
-class SourceError(InputError, ValueError):
+class CorpusError(InputError, ValueError):
     """A corpus that cannot be used as asked; the message names the thing and the way out."""
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceClip:
     """One unmodified clip.
 
     Attributes:
@@ -69,6 +69,6 @@ class Corpus:
     attribution: str
     language: str | None
     synthetic: bool
-    sources: tuple[Source, ...]
+    sources: tuple[SourceClip, ...]
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()

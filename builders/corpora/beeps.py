@@ -10,7 +10,7 @@ import numpy as np
 import soundfile
 from jaxtyping import Int16
 
-from builders.corpora.base import Corpus, Source
+from builders.corpora.base import Corpus, SourceClip
 from otoscope.atomic import write_atomic
 
 SAMPLING_RATE = 48_000
@@ -46,7 +46,7 @@ def open_beeps(work_folder: Path) -> Corpus:
         path = write_atomic(Path(work_folder) / f"{name}.wav", buffer.getvalue())
         span_s = (SILENCE_S, SILENCE_S + BEEP_S)
         sources.append(
-            Source(name, name, "test", position, path, "beep", f"{number:03d}", "", span_s)
+            SourceClip(name, name, "test", position, path, "beep", f"{number:03d}", "", span_s)
         )
     return Corpus(
         name="Beeps",

@@ -1,7 +1,7 @@
 """From `KIND[:WHERE][@REVISION]` and options to a corpus.
 
 To add a corpus: write a function `open_… -> Corpus` in a file of its own beside this one, say
-below which options it takes, and name it in `SOURCES`.
+below which options it takes, and name it in `CORPORA`.
 """
 
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from builders.corpora import voices
-from builders.corpora.base import Corpus, Source, SourceError
+from builders.corpora.base import Corpus, CorpusError, SourceClip
 from builders.corpora.beeps import open_beeps
 from builders.corpora.folder import open_folder
 from builders.corpora.hub import open_dataset
@@ -26,7 +26,7 @@ DEFAULT_N_VOICED = 40
 
 
 @dataclass(frozen=True)
-class Choice:
+class CorpusOptions:
     """Which corpus, and which part of it; see the options of the same names."""
 
     source: str
@@ -44,13 +44,13 @@ class Choice:
     on_error: str = "stop"
 
     @classmethod
-    def from_options(cls, options: Mapping[str, Any]) -> "Choice":
+    def from_options(cls, options: Mapping[str, Any]) -> "CorpusOptions":
         """Takes what it knows from a command's options."""
         return cls(**{f.name: options[f.name] for f in fields(cls) if f.name in options})
 
     @property
     def kind(self) -> str:
-        """A key of `SOURCES`."""
+        """A key of `CORPORA`."""
         return re.split("[:@]", self.source, maxsplit=1)[0]
 
     @property
@@ -59,25 +59,25 @@ class Choice:
         return self.source.removeprefix(self.kind).removeprefix(":")
 
 
-Opener = Callable[[Choice, tuple[str, ...], Progress], Corpus]
+Opener = Callable[[CorpusOptions, tuple[str, ...], Progress], Corpus]
 """What was asked, the splits, where to show progress."""
 
 
-def open_choice(choice: Choice, progress: Progress) -> Corpus:
+def open_corpus(choice: CorpusOptions, progress: Progress) -> Corpus:
     """Opens the corpus that was asked for.
 
     Raises:
         LookupError: There is no such kind.
-        SourceError: The corpus cannot be used as asked.
+        CorpusError: The corpus cannot be used as asked.
     """
-    return SOURCES[choice.kind](choice, _splits(choice), progress)
+    return CORPORA[choice.kind](choice, _splits(choice), progress)
 
 
-def spoken_sources(choice: Choice) -> tuple[list[Source], int]:
+def spoken_sources(choice: CorpusOptions) -> tuple[list[SourceClip], int]:
     """What `voices[:N]` would speak, without speaking, and its sampling rate in Hz."""
     chosen = voices.choose(_n_voiced(choice), _splits(choice))
     sources = [
-        Source(
+        SourceClip(
             c.utterance.item_id, c.utterance.item_id, c.split, c.position, Path(),
             c.utterance.voice, c.utterance.sentence_id, c.utterance.sentence,
         )
@@ -86,22 +86,22 @@ def spoken_sources(choice: Choice) -> tuple[list[Source], int]:
     return sources, voices.SAMPLING_RATE
 
 
-def _splits(choice: Choice) -> tuple[str, ...]:
+def _splits(choice: CorpusOptions) -> tuple[str, ...]:
     splits = tuple(name for name in choice.splits.split(",") if name)
     if not splits:
-        raise SourceError("--splits names no split; there are test, train and validation")
+        raise CorpusError("--splits names no split; there are test, train and validation")
     return splits
 
 
-def _n_voiced(choice: Choice) -> int:
+def _n_voiced(choice: CorpusOptions) -> int:
     if not choice.where:
         return DEFAULT_N_VOICED
     if not choice.where.isdecimal() or int(choice.where) < 1:
-        raise SourceError(f"--source voices:{choice.where}: N must be a whole number from 1")
+        raise CorpusError(f"--source voices:{choice.where}: N must be a whole number from 1")
     return int(choice.where)
 
 
-def _open_voices(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
+def _open_voices(choice: CorpusOptions, splits: tuple[str, ...], progress: Progress) -> Corpus:
     n = _n_voiced(choice)
     with progress.bar("Speaking", n * len({*splits} - {"validation"})) as step:
         return voices.open_voices(
@@ -112,7 +112,7 @@ def _open_voices(choice: Choice, splits: tuple[str, ...], progress: Progress) ->
         )
 
 
-def _open_vctk(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
+def _open_vctk(choice: CorpusOptions, splits: tuple[str, ...], progress: Progress) -> Corpus:
     with progress.bar("Reading headers", 0) as step:
         return open_vctk(
             _existing(choice),
@@ -124,7 +124,7 @@ def _open_vctk(choice: Choice, splits: tuple[str, ...], progress: Progress) -> C
         )
 
 
-def _open_folder(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
+def _open_folder(choice: CorpusOptions, splits: tuple[str, ...], progress: Progress) -> Corpus:
     return open_folder(
         _existing(choice),
         splits=splits,
@@ -135,10 +135,10 @@ def _open_folder(choice: Choice, splits: tuple[str, ...], progress: Progress) ->
     )
 
 
-def _open_dataset(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
+def _open_dataset(choice: CorpusOptions, splits: tuple[str, ...], progress: Progress) -> Corpus:
     name, _, revision = choice.where.partition("@")
     if not name:
-        raise SourceError("--source dataset:PATH_OR_REPO[@REVISION] needs a path or a repository")
+        raise CorpusError("--source dataset:PATH_OR_REPO[@REVISION] needs a path or a repository")
     return open_dataset(
         name,
         split=choice.from_split,
@@ -154,7 +154,7 @@ def _open_dataset(choice: Choice, splits: tuple[str, ...], progress: Progress) -
     )
 
 
-def _open_loquacious(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
+def _open_loquacious(choice: CorpusOptions, splits: tuple[str, ...], progress: Progress) -> Corpus:
     where, revision = loquacious_place(choice)
     with progress.bar("Reading rows", 0) as step:
         return open_loquacious(
@@ -168,13 +168,13 @@ def _open_loquacious(choice: Choice, splits: tuple[str, ...], progress: Progress
         )
 
 
-def loquacious_place(choice: Choice) -> tuple[str, str | None]:
+def loquacious_place(choice: CorpusOptions) -> tuple[str, str | None]:
     """The repository or folder of `loquacious[:WHERE][@REVISION]`, and the revision if given."""
     where, _, revision = choice.where.partition("@")
     return str(Path(where).expanduser()) if where else REPOSITORY, revision or None
 
 
-def _open_spontaneous(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
+def _open_spontaneous(choice: CorpusOptions, splits: tuple[str, ...], progress: Progress) -> Corpus:
     with progress.bar("Decoding", 0) as step:
         return open_spontaneous(
             _existing(choice),
@@ -186,22 +186,22 @@ def _open_spontaneous(choice: Choice, splits: tuple[str, ...], progress: Progres
         )
 
 
-def _on_missing(choice: Choice) -> str:
+def _on_missing(choice: CorpusOptions) -> str:
     return "skip" if choice.on_error == "skip" else "raise"
 
 
-def _open_beeps(choice: Choice, splits: tuple[str, ...], progress: Progress) -> Corpus:
+def _open_beeps(choice: CorpusOptions, splits: tuple[str, ...], progress: Progress) -> Corpus:
     return open_beeps(cache_folder() / "beeps")
 
 
-def _existing(choice: Choice) -> Path:
+def _existing(choice: CorpusOptions) -> Path:
     path = Path(choice.where).expanduser()
     if not choice.where or not path.is_dir():
-        raise SourceError(f"--source {choice.source}: there is no folder {choice.where!r}")
+        raise CorpusError(f"--source {choice.source}: there is no folder {choice.where!r}")
     return path
 
 
-SOURCES: Registry[Opener] = Registry(
+CORPORA: Registry[Opener] = Registry(
     "source corpus",
     {
         "voices": _open_voices,

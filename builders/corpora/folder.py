@@ -6,7 +6,7 @@ from pathlib import Path
 
 import soundfile
 
-from builders.corpora.base import Corpus, Skipped, Source, SourceError
+from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
 from builders.corpora.item_ids import refuse_duplicates, safe_id
 from builders.corpora.metadata_csv import Row, read_metadata
 from builders.corpora.partition import (
@@ -61,7 +61,7 @@ def open_folder(
         validation_share: Only where the table gives no split.
 
     Raises:
-        SourceError: No audio, a table that does not fit, or ids that clash.
+        CorpusError: No audio, a table that does not fit, or ids that clash.
     """
     root, asked = Path(root), check_splits(splits)
     files = list_audio(root)
@@ -101,10 +101,10 @@ def list_audio(root: Path) -> dict[str, Path]:
     """Audio files below a folder by relative path, told by their extension.
 
     Raises:
-        SourceError: Not a folder, or none in it.
+        CorpusError: Not a folder, or none in it.
     """
     if not root.is_dir():
-        raise SourceError(f"{root} is not a folder")
+        raise CorpusError(f"{root} is not a folder")
     found = {}
     for path in root.rglob("*"):
         relative = path.relative_to(root)
@@ -112,7 +112,7 @@ def list_audio(root: Path) -> dict[str, Path]:
         if path.suffix.lower() in EXTENSIONS and not hidden and path.is_file():
             found[relative.as_posix()] = path
     if not found:
-        raise SourceError(
+        raise CorpusError(
             f"{root} and its subfolders hold no audio file; "
             f"looked for {', '.join(sorted(EXTENSIONS))}"
         )
@@ -125,7 +125,7 @@ def _rows(root: Path, metadata: Path | None) -> tuple[dict[str, Row] | None, str
         return None, METADATA
     rows = read_metadata(path)
     if not rows:
-        raise SourceError(f"{path} lists no file")
+        raise CorpusError(f"{path} lists no file")
     return rows, path.name
 
 
@@ -134,7 +134,7 @@ def _listed_files(root: Path, rows: dict[str, Row]) -> dict[str, Path]:
     for file_name, row in rows.items():
         path = root / file_name
         if not path.is_file():
-            raise SourceError(f"{row.where}: there is no file {file_name!r} in {root}")
+            raise CorpusError(f"{row.where}: there is no file {file_name!r} in {root}")
         if row.span_s is not None:
             _check_span(path, row, row.span_s[1])
         files[file_name] = path
@@ -147,18 +147,18 @@ def _check_span(path: Path, row: Row, offset_s: float) -> None:
     except soundfile.LibsndfileError:
         return  # the builder says so when it decodes
     if offset_s * header.samplerate > header.frames + 1:
-        raise SourceError(
+        raise CorpusError(
             f"{row.where}: the span ends at {offset_s:g} s, after the end of {row.file_name!r} "
             f"at {header.frames / header.samplerate:.6g} s"
         )
 
 
-def _source(file_name: str, path: Path, row: Row) -> Source:
+def _source(file_name: str, path: Path, row: Row) -> SourceClip:
     try:
         item_id = row.item_id or safe_id(file_name.removesuffix(path.suffix))
-    except SourceError as error:
-        raise SourceError(f"{error} in {METADATA}") from error
-    return Source(
+    except CorpusError as error:
+        raise CorpusError(f"{error} in {METADATA}") from error
+    return SourceClip(
         item_id,
         row.clip_id or item_id,
         row.split,
@@ -171,7 +171,7 @@ def _source(file_name: str, path: Path, row: Row) -> Source:
     )
 
 
-def _check_ids(sources: list[Source], root: Path) -> None:
+def _check_ids(sources: list[SourceClip], root: Path) -> None:
     for what in ("item_id", "clip_id"):
         ids = defaultdict(list)
         for source in sources:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from builders.corpora.base import Corpus, Skipped, Source, SourceError
+from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
 from builders.corpora.folder import EXTENSIONS
 from builders.corpora.item_ids import refuse_duplicates, safe_id
 from builders.corpora.partition import SPLITS, check_splits, keep_given, leaks, partition
@@ -64,11 +64,11 @@ def open_dataset(
         shared_texts: See `partition`.
 
     Raises:
-        SourceError: An unpinned repository, no such split or column, or nothing with sound in it.
+        CorpusError: An unpinned repository, no such split or column, or nothing with sound in it.
     """
     asked = check_splits(splits)
     if limit is not None and limit < 1:
-        raise SourceError(f"limit must be at least 1, got {limit}")
+        raise CorpusError(f"limit must be at least 1, got {limit}")
     rows, columns = _stream(path_or_repo, split, config, revision, audio_column)
     found = {
         f: next((name for name in names if name in columns), "") for f, names in COLUMNS.items()
@@ -76,7 +76,7 @@ def open_dataset(
     chosen = rows if limit is None else rows.take(limit)
     sources, skipped = _read(chosen, audio_column, found, Path(work_folder))
     if not sources:
-        raise SourceError(f"{path_or_repo}, {split}: none of {len(skipped)} rows has audio bytes")
+        raise CorpusError(f"{path_or_repo}, {split}: none of {len(skipped)} rows has audio bytes")
     if found["split"]:
         divided = keep_given(sources, asked, where=f"the column {found['split']!r}")
     else:
@@ -95,9 +95,9 @@ def open_dataset(
 
 def _read(
     rows: Iterable[dict[str, Any]], audio_column: str, columns: dict[str, str], work_folder: Path
-) -> tuple[list[Source], list[Skipped]]:
+) -> tuple[list[SourceClip], list[Skipped]]:
     """Writes the audio of every row that has some; `columns` says where each field is."""
-    sources: list[Source] = []
+    sources: list[SourceClip] = []
     skipped = []
     ids = defaultdict(list)
     for number, row in enumerate(rows):
@@ -140,13 +140,13 @@ def _stream(
             )
         columns = rows.column_names or list(next(iter(rows), {}))
     except ImportError as error:
-        raise SourceError(
+        raise CorpusError(
             f"{path_or_repo}: {error} A folder of audio files opens without it, as a folder."
         ) from error
     except (ValueError, OSError) as error:
-        raise SourceError(f"{path_or_repo}, split {split!r}: {error}") from error
+        raise CorpusError(f"{path_or_repo}, split {split!r}: {error}") from error
     if audio_column not in columns:
-        raise SourceError(f"{path_or_repo} has no column {audio_column!r}; it has {columns}")
+        raise CorpusError(f"{path_or_repo} has no column {audio_column!r}; it has {columns}")
     return rows.cast_column(audio_column, datasets.Audio(decode=False)), columns
 
 
@@ -154,10 +154,10 @@ def refuse_unpinned(repository: str | Path, revision: str | None) -> None:
     """Complains about a Hub repository whose content may change between two calls.
 
     Raises:
-        SourceError: No revision.
+        CorpusError: No revision.
     """
     if not revision:
-        raise SourceError(
+        raise CorpusError(
             f"{repository} is not here, so it must be a Hub repository; pin it with a revision "
             "(a commit hash) or the sources may change under your feet"
         )
@@ -185,12 +185,12 @@ def keep_audio(folder: Path, data: bytes, hint: str) -> Path:
     return write_atomic(folder / f"{hashlib.sha256(data).hexdigest()[:32]}{suffix}", data)
 
 
-def _source(number: int, cells: dict[str, str], path: Path) -> Source:
+def _source(number: int, cells: dict[str, str], path: Path) -> SourceClip:
     split = cells.get("split", "")
     if "split" in cells and split not in SPLITS:
-        raise SourceError(f"row {number}: unknown split {split!r}; there are {', '.join(SPLITS)}")
+        raise CorpusError(f"row {number}: unknown split {split!r}; there are {', '.join(SPLITS)}")
     item_id = safe_id(cells["item_id"]) if cells.get("item_id") else f"row_{number:06d}"
-    return Source(
+    return SourceClip(
         item_id,
         item_id,
         split,

@@ -2,7 +2,7 @@
 
 import re
 
-from builders.corpora.base import SourceError
+from builders.corpora.base import CorpusError
 
 SAFE = re.compile(r"[A-Za-z0-9.-]+(?:_[A-Za-z0-9.-]+)*")
 UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
@@ -15,11 +15,11 @@ def safe_id(name: str) -> str:
     'wav48_p225_p225_001'
 
     Raises:
-        SourceError: Nothing is left of it.
+        CorpusError: Nothing is left of it.
     """
     safe = UNSAFE.sub("_", name).strip("_")
     if not safe:
-        raise SourceError(
+        raise CorpusError(
             f"no id can be made of {name!r}, which has no Latin letter or digit; "
             "rename it or give an item_id"
         )
@@ -30,10 +30,10 @@ def check_id(name: str, *, where: str) -> str:
     """`name` itself, when it is safe as it stands.
 
     Raises:
-        SourceError: It is not.
+        CorpusError: It is not.
     """
     if SAFE.fullmatch(name) is None:
-        raise SourceError(
+        raise CorpusError(
             f"{where}: the id {name!r} must consist of letters, digits, dots, hyphens and single "
             "underscores between them"
         )
@@ -48,11 +48,11 @@ def refuse_duplicates(ids: dict[str, list[str]], *, what: str) -> None:
         what: The kind of id, for the message.
 
     Raises:
-        SourceError: Naming two of the things.
+        CorpusError: Naming two of the things.
     """
     for name, things in ids.items():
         if len(things) > 1:
-            raise SourceError(
+            raise CorpusError(
                 f"{things[0]} and {things[1]} have the same {what} {name!r}; "
                 f"rename one of them or give each its own {what}"
             )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from builders.corpora.base import Corpus, Skipped, Source, SourceError
+from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
 from builders.corpora.frozen import read_loquacious
 from builders.corpora.hub import audio_of, cell_text, keep_audio, refuse_unpinned
 from builders.corpora.loquacious_selection import SEED, draw_rows
@@ -80,20 +80,20 @@ def open_loquacious(
         progress: Called with how many rows have been passed and how many there may be.
 
     Raises:
-        SourceError: An unpinned repository, another split, no such set, or missing clips.
+        CorpusError: An unpinned repository, another split, no such set, or missing clips.
     """
     if check_splits(splits) != ("test",):
-        raise SourceError(
+        raise CorpusError(
             "the published choice from LoquaciousSet is a test split only; ask for --splits test"
         )
     if selection not in SELECTIONS:
-        raise SourceError(
+        raise CorpusError(
             f"no selection {selection!r} of LoquaciousSet; there are {', '.join(SELECTIONS)}. For "
             f"every row: --source dataset:{REPOSITORY}@REVISION --config {CONFIG} "
             f"--audio-column {SOUND}"
         )
     if on_error not in ("raise", "skip"):
-        raise SourceError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
+        raise CorpusError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     if selection == "frozen":
         wanted = listed()
         how = "{} of the {} clips of the published list, with its onsets and offsets."
@@ -107,7 +107,7 @@ def open_loquacious(
     kept = collect(where, revision, wanted, work_folder, progress)
     missing = [w.clip_id for w in wanted if w.item_id not in kept]
     if missing and (on_error == "raise" or len(missing) == len(wanted)):
-        raise SourceError(
+        raise CorpusError(
             f"{where}: {len(missing)} of {len(wanted)} chosen clips are missing or without sound, "
             f"first {missing[0]}; --on-error skip (on_error='skip') goes on without them"
         )
@@ -145,7 +145,7 @@ def drawn(where: str, revision: str | None, work_folder: Path) -> list[Wanted]:
     """The clips that the published rules draw.
 
     Raises:
-        SourceError: The set cannot be read, or holds too little.
+        CorpusError: The set cannot be read, or holds too little.
     """
     memory = _memory(work_folder, where, revision, "draw")
     if memory and (known := _recall(memory)) is not None:
@@ -173,7 +173,7 @@ def collect(
     A clip stands in its row; failing that, it is the first row with its id.
 
     Raises:
-        SourceError: The set cannot be read.
+        CorpusError: The set cannot be read.
     """
     memory = _memory(work_folder, where, revision, [w[:3] for w in wanted])
     if memory and (known := _recall(memory)) is not None:
@@ -206,12 +206,12 @@ def stream(where: str, revision: str | None, columns: Sequence[str]) -> Iterator
     """Some columns of every row of the test split, in order; sound stays encoded.
 
     Raises:
-        SourceError: An unpinned repository, or one that cannot be read as LoquaciousSet.
+        CorpusError: An unpinned repository, or one that cannot be read as LoquaciousSet.
     """
     folder = Path(where)
     files = sorted(map(str, folder.glob("test/*.parquet")))
     if folder.is_dir() and not files:
-        raise SourceError(f"{where} holds no test/*.parquet, so it is no copy of {REPOSITORY}")
+        raise CorpusError(f"{where} holds no test/*.parquet, so it is no copy of {REPOSITORY}")
     if not files:
         refuse_unpinned(where, revision)
     import datasets
@@ -228,13 +228,13 @@ def stream(where: str, revision: str | None, columns: Sequence[str]) -> Iterator
         yield from rows
     except (ValueError, OSError) as error:
         why = (str(error).splitlines() or [type(error).__name__])[0]
-        raise SourceError(
+        raise CorpusError(
             f"{where}: the columns {', '.join(columns)} of LoquaciousSet cannot be read ({why})"
         ) from error
 
 
-def _source(wanted: Wanted, position: int, kept: Kept, work_folder: Path) -> Source:
-    return Source(
+def _source(wanted: Wanted, position: int, kept: Kept, work_folder: Path) -> SourceClip:
+    return SourceClip(
         wanted.item_id,
         wanted.clip_id,
         "test",

@@ -8,7 +8,7 @@ Source: VocalGrad, appendix C.8 (`docs/papers.md`); seeds and rules from the aut
 import random
 from collections.abc import Sequence
 
-from builders.corpora.base import SourceError
+from builders.corpora.base import CorpusError
 
 SEED = 43
 N_TEST = 100
@@ -36,7 +36,7 @@ def draw_rows(labels: Sequence[str], rng: random.Random, *, n_rows: int = N_TEST
         n_rows: How many.
 
     Raises:
-        SourceError: Too few rows of one sex.
+        CorpusError: Too few rows of one sex.
     """
     sexes = sorted(SEXES)
     lucky = list(sexes)
@@ -47,7 +47,7 @@ def draw_rows(labels: Sequence[str], rng: random.Random, *, n_rows: int = N_TEST
         rows = [row for row, label in enumerate(labels) if sex_of(label) == sex]
         target = each + (sex in lucky[:over])
         if len(rows) < target:
-            raise SourceError(
+            raise CorpusError(
                 f"the published selection needs {target} rows of {sex} speakers, found "
                 f"{len(rows)} among {len(labels)}"
             )

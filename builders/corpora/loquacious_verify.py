@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builders.corpora.base import SourceError
+from builders.corpora.base import CorpusError
 from builders.corpora.frozen import ListedRow, read_loquacious
 from builders.corpora.loquacious import REPOSITORY, Progress, collect, drawn, listed
 from otoscope.acoustics import codec, spans
@@ -68,7 +68,7 @@ def verify_rows(
         where, revision, work_folder, progress: See `open_loquacious`.
 
     Raises:
-        SourceError: The set cannot be read.
+        CorpusError: The set cannot be read.
     """
     rows = read_loquacious()
     kept = collect(where, revision, listed(), work_folder, progress)
@@ -118,6 +118,6 @@ def _common(
 ) -> tuple[int | None, str]:
     try:
         ours = {wanted.row for wanted in drawn(where, revision, work_folder)}
-    except SourceError as error:
+    except CorpusError as error:
         return None, f"no draw to compare ({error})"
     return sum(row.row in ours for row in rows), ""

@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from builders.corpora.base import SourceError
+from builders.corpora.base import CorpusError
 from builders.corpora.item_ids import check_id
 from builders.corpora.partition import SPLITS
 
@@ -36,7 +36,7 @@ def read_metadata(path: Path) -> dict[str, Row]:
         path: A UTF-8 CSV with a header line.
 
     Raises:
-        SourceError: The table is not one, or a row contradicts itself or another; the message
+        CorpusError: The table is not one, or a row contradicts itself or another; the message
             gives the line.
     """
     try:
@@ -46,16 +46,16 @@ def read_metadata(path: Path) -> dict[str, Row]:
             _check_columns(path, columns)
             rows = [_row(f"{path}, line {reader.line_num}", raw) for raw in reader]
     except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}") from error
+        raise CorpusError(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise SourceError(f"{path} is not UTF-8 text ({error.reason}); save it as UTF-8") from error
+        raise CorpusError(f"{path} is not UTF-8 text ({error.reason}); save it as UTF-8") from error
     except csv.Error as error:
-        raise SourceError(f"{path} is not a readable CSV: {error}") from error
+        raise CorpusError(f"{path} is not a readable CSV: {error}") from error
     by_name: dict[str, Row] = {}
     for row in rows:
         if row.file_name in by_name:
             first = by_name[row.file_name].where.rpartition(", ")[2]
-            raise SourceError(f"{row.where}: file_name {row.file_name!r} is already on {first}")
+            raise CorpusError(f"{row.where}: file_name {row.file_name!r} is already on {first}")
         by_name[row.file_name] = row
     _check_split_everywhere(rows)
     return by_name
@@ -63,19 +63,19 @@ def read_metadata(path: Path) -> dict[str, Row]:
 
 def _check_columns(path: Path, columns: list[str]) -> None:
     if FILE_NAME not in columns:
-        raise SourceError(f"{path} has no column {FILE_NAME!r}; it has {columns}")
+        raise CorpusError(f"{path} has no column {FILE_NAME!r}; it has {columns}")
     twice = sorted({name for name in columns if columns.count(name) > 1})
     if twice:
-        raise SourceError(f"{path} has the column {twice[0]!r} twice")
+        raise CorpusError(f"{path} has the column {twice[0]!r} twice")
 
 
 def _row(where: str, raw: dict[str | None, str | list[str] | None]) -> Row:
     if None in raw:
-        raise SourceError(f"{where} has more cells than the header has columns")
+        raise CorpusError(f"{where} has more cells than the header has columns")
     cells = {str(key): " ".join(str(value or "").split()) for key, value in raw.items()}
     split = cells.get("split", "")
     if split and split not in SPLITS:
-        raise SourceError(f"{where}: unknown split {split!r}; there are {', '.join(SPLITS)}")
+        raise CorpusError(f"{where}: unknown split {split!r}; there are {', '.join(SPLITS)}")
     ids = {
         key: check_id(cells[key], where=where) for key in ("item_id", "clip_id") if cells.get(key)
     }
@@ -95,9 +95,9 @@ def _relative(file_name: str, where: str) -> str:
     """`file_name` in its shortest form; it may not lead out of the folder."""
     path = PurePosixPath(file_name.replace("\\", "/").strip())
     if not path.parts:
-        raise SourceError(f"{where}: file_name is empty")
+        raise CorpusError(f"{where}: file_name is empty")
     if path.is_absolute() or ".." in path.parts:
-        raise SourceError(
+        raise CorpusError(
             f"{where}: file_name {file_name!r} must be relative to the folder and stay inside it"
         )
     return str(path)
@@ -109,10 +109,10 @@ def _span(cells: dict[str, str], where: str) -> tuple[float, float] | None:
         return None
     absent = [name for name, value in given.items() if not value]
     if absent:
-        raise SourceError(f"{where}: {absent[0]} is missing; give both ends of the span or neither")
+        raise CorpusError(f"{where}: {absent[0]} is missing; give both ends of the span or neither")
     onset_s, offset_s = (_number(name, value, where) for name, value in given.items())
     if onset_s < 0 or offset_s <= onset_s:
-        raise SourceError(
+        raise CorpusError(
             f"{where}: the span from {onset_s:g} to {offset_s:g} s is not one; "
             "it must start at 0 or later and end after its start"
         )
@@ -125,13 +125,13 @@ def _number(name: str, value: str, where: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise SourceError(f"{where}: {name} must be a number of seconds, got {value!r}")
+        raise CorpusError(f"{where}: {name} must be a number of seconds, got {value!r}")
     return number
 
 
 def _check_split_everywhere(rows: list[Row]) -> None:
     without = [row for row in rows if not row.split]
     if without and len(without) < len(rows):
-        raise SourceError(
+        raise CorpusError(
             f"{without[0].where} has no split while other rows have one; give all or none"
         )

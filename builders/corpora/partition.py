@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from builders.corpora.base import Skipped, Source, SourceError
+from builders.corpora.base import CorpusError, Skipped, SourceClip
 
 SPLITS = ("train", "validation", "test")
 TEST_SHARE = 1 / 3
@@ -23,7 +23,7 @@ SHARED_TEXTS = ("together", "drop")
 class Partition(NamedTuple):
     """Sources with their split and position, in their old order, and what was dropped."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[SourceClip, ...]
     skipped: tuple[Skipped, ...] = ()
 
 
@@ -31,14 +31,14 @@ def check_splits(splits: Iterable[str]) -> tuple[str, ...]:
     """The splits asked for, in the order train, validation, test.
 
     Raises:
-        SourceError: None, or one that does not exist.
+        CorpusError: None, or one that does not exist.
     """
     asked = (splits,) if isinstance(splits, str) else tuple(splits)
     for split in asked:
         if split not in SPLITS:
-            raise SourceError(f"no split {split!r}; there are {', '.join(SPLITS)}")
+            raise CorpusError(f"no split {split!r}; there are {', '.join(SPLITS)}")
     if not asked:
-        raise SourceError(f"no split asked for; there are {', '.join(SPLITS)}")
+        raise CorpusError(f"no split asked for; there are {', '.join(SPLITS)}")
     return tuple(split for split in SPLITS if split in asked)
 
 
@@ -52,7 +52,7 @@ def normalise_text(text: str) -> str:
 
 
 def partition(
-    sources: Sequence[Source],
+    sources: Sequence[SourceClip],
     *,
     splits: Iterable[str] = SPLITS,
     test_share: float = TEST_SHARE,
@@ -73,13 +73,13 @@ def partition(
             alone and leaves out train sources whose text is in test.
 
     Raises:
-        SourceError: No such division exists.
+        CorpusError: No such division exists.
     """
     asked = check_splits(splits)
     if shared_texts not in SHARED_TEXTS:
-        raise SourceError(f"shared_texts must be one of {SHARED_TEXTS}, got {shared_texts!r}")
+        raise CorpusError(f"shared_texts must be one of {SHARED_TEXTS}, got {shared_texts!r}")
     if not sources:
-        raise SourceError("there are no sources to divide")
+        raise CorpusError("there are no sources to divide")
     held_out = _held_out(sources, asked, test_share, shared_texts)
     rest, dropped = [], []
     test_texts = {normalise_text(s.transcript) for s in sources if s.item_id in held_out} - {""}
@@ -92,7 +92,7 @@ def partition(
             rest.append(source.item_id)
     place = dict.fromkeys(held_out, "test") | dict.fromkeys(rest, "train")
     if not rest and set(asked) != {"test"}:
-        raise SourceError(
+        raise CorpusError(
             "every text is in the test split, nothing is left to train on; ask only for test"
         )
     if "validation" in asked:
@@ -106,18 +106,20 @@ def carve_validation(item_ids: Collection[str], share: float = VALIDATION_SHARE)
     """The ids that become validation: the first `share` of them in order of their SHA-256.
 
     Raises:
-        SourceError: Too few to leave at least one on each side.
+        CorpusError: Too few to leave at least one on each side.
     """
     n_validation = max(1, round(share * len(item_ids)))
     if n_validation >= len(item_ids):
-        raise SourceError(
+        raise CorpusError(
             f"{len(item_ids)} train sources cannot be divided into train and validation; "
             "ask for one of the two only"
         )
     return frozenset(sorted(item_ids, key=_hash)[:n_validation])
 
 
-def place_sources(sources: Iterable[Source], split_of: dict[str, str]) -> tuple[Source, ...]:
+def place_sources(
+    sources: Iterable[SourceClip], split_of: dict[str, str]
+) -> tuple[SourceClip, ...]:
     """The sources that have a split, with positions counted in train + validation and in test."""
     seen: Counter[str] = Counter()
     placed = []
@@ -131,7 +133,7 @@ def place_sources(sources: Iterable[Source], split_of: dict[str, str]) -> tuple[
     return tuple(placed)
 
 
-def keep_given(sources: Sequence[Source], splits: Iterable[str], *, where: str) -> Partition:
+def keep_given(sources: Sequence[SourceClip], splits: Iterable[str], *, where: str) -> Partition:
     """Sources that came with a split of their own, those of the splits asked for.
 
     Args:
@@ -140,14 +142,14 @@ def keep_given(sources: Sequence[Source], splits: Iterable[str], *, where: str) 
         where: What gave the splits, for messages.
 
     Raises:
-        SourceError: A split asked for holds nothing.
+        CorpusError: A split asked for holds nothing.
     """
     asked = check_splits(splits)
     counts = Counter(source.split for source in sources)
     for split in asked:
         if not counts[split]:
             there = ", ".join(f"{name} {counts[name]}" for name in SPLITS if counts[name])
-            raise SourceError(f"{where} puts nothing into {split}; it has {there or 'no row'}")
+            raise CorpusError(f"{where} puts nothing into {split}; it has {there or 'no row'}")
     kept = place_sources(sources, {s.item_id: s.split for s in sources})
     left_out = [
         Skipped(s.item_id, f"{s.split} was not asked for") for s in kept if s.split not in asked
@@ -155,7 +157,7 @@ def keep_given(sources: Sequence[Source], splits: Iterable[str], *, where: str) 
     return Partition(tuple(s for s in kept if s.split in asked), tuple(left_out))
 
 
-def leaks(sources: Iterable[Source]) -> list[str]:
+def leaks(sources: Iterable[SourceClip]) -> list[str]:
     """Sentences on what test shares with train and validation; empty when nothing."""
     sides: dict[str, tuple[set[str], set[str]]] = {"test": (set(), set()), "train": (set(), set())}
     unknown = 0
@@ -177,7 +179,7 @@ def leaks(sources: Iterable[Source]) -> list[str]:
 
 
 def _held_out(
-    sources: Sequence[Source], asked: tuple[str, ...], share: float, shared_texts: str
+    sources: Sequence[SourceClip], asked: tuple[str, ...], share: float, shared_texts: str
 ) -> frozenset[str]:
     """Item ids of the test side."""
     if "test" not in asked:
@@ -186,7 +188,7 @@ def _held_out(
         return frozenset(source.item_id for source in sources)
     components = _components(sources, by_text=shared_texts == "together")
     if len(components) == 1:
-        raise SourceError(_one_component(sources, shared_texts))
+        raise CorpusError(_one_component(sources, shared_texts))
     target = share * len(sources)
     ordered = sorted(components, key=lambda name: (_hash(name), name))
     chosen: list[str] = []
@@ -196,7 +198,7 @@ def _held_out(
     return frozenset(chosen or components[min(ordered, key=lambda name: len(components[name]))])
 
 
-def _components(sources: Sequence[Source], *, by_text: bool) -> dict[str, list[str]]:
+def _components(sources: Sequence[SourceClip], *, by_text: bool) -> dict[str, list[str]]:
     """Item ids that hang together, under the smallest speaker (or item id) among them."""
     parent: dict[str, str] = {}
 
@@ -212,17 +214,17 @@ def _components(sources: Sequence[Source], *, by_text: bool) -> dict[str, list[s
         text = normalise_text(source.transcript) if by_text else ""
         if text:
             parent[find(own)] = find(f"text:{text}")
-    together: dict[str, list[Source]] = defaultdict(list)
+    together: dict[str, list[SourceClip]] = defaultdict(list)
     for source in sources:
         together[find(_key(source))].append(source)
     return {min(map(_key, group)): [s.item_id for s in group] for group in together.values()}
 
 
-def _key(source: Source) -> str:
+def _key(source: SourceClip) -> str:
     return f"speaker:{source.speaker_id}" if source.speaker_id else f"item:{source.item_id}"
 
 
-def _one_component(sources: Sequence[Source], shared_texts: str) -> str:
+def _one_component(sources: Sequence[SourceClip], shared_texts: str) -> str:
     speakers = {source.speaker_id for source in sources}
     if len(sources) == 1 or len(speakers) == 1 or shared_texts == "drop":
         why = (

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from builders.corpora.base import Corpus, Skipped, Source, SourceError
+from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
 from builders.corpora.item_ids import safe_id
 from builders.corpora.partition import carve_validation, check_splits
 from builders.corpora.resampled import SAMPLING_RATE, Resampled, resample
@@ -65,17 +65,17 @@ def open_spontaneous(
         progress: Called with how many clips are decoded and how many there are.
 
     Raises:
-        SourceError: No such corpus, or too little of it for the selection.
+        CorpusError: No such corpus, or too little of it for the selection.
     """
     asked = check_splits(splits)
     if selection not in SELECTIONS:
-        raise SourceError(
+        raise CorpusError(
             f"no selection {selection!r} of Common Voice Spontaneous Speech; its published clips "
             "are drawn by rule (published), no list of them is known. For any other choice: "
             "--source folder:PATH with a metadata.csv"
         )
     if on_error not in ("raise", "skip"):
-        raise SourceError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
+        raise CorpusError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     tables = find_tables(Path(root))
     locales: list[Locale] = []
     drawn: dict[str, Drawn] = {}
@@ -83,12 +83,12 @@ def open_spontaneous(
     for name in LANGUAGES:
         try:
             if name not in tables:
-                raise SourceError(f"no ss-corpus-{name}.tsv in {root}/, only of {list(tables)}")
+                raise CorpusError(f"no ss-corpus-{name}.tsv in {root}/, only of {list(tables)}")
             locale = read_locale(name, tables[name], below_s=BELOW_S)
             drawn[name] = draw_clips(locale.utterances, random.Random(seed_of(name)))
-        except SourceError as error:
+        except CorpusError as error:
             if on_error == "raise":
-                raise SourceError(
+                raise CorpusError(
                     f"{LANGUAGES[name]} ({name}): {error}; --on-error skip (on_error='skip') goes "
                     "on without this language"
                 ) from error
@@ -96,11 +96,11 @@ def open_spontaneous(
         else:
             locales.append(locale)
     if not drawn:
-        raise SourceError(f"{root}: none of the five languages can be used; {skipped[0].reason}")
+        raise CorpusError(f"{root}: none of the five languages can be used; {skipped[0].reason}")
     chosen = _chosen(drawn, asked)
     sounds = _decode([utterance for *_, utterance in chosen], work_folder, progress)
     sources = tuple(
-        Source(
+        SourceClip(
             item_id,
             safe_id(utterance.path.stem),
             split,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from builders.corpora.base import SourceError
+from builders.corpora.base import CorpusError
 
 TABLE = "ss-corpus-{}.tsv"
 SOUND_FOLDER = "audios"
@@ -58,21 +58,21 @@ def find_tables(root: Path) -> dict[str, Path]:
     """The table of every locale somewhere below a folder.
 
     Raises:
-        SourceError: None, or two of one locale.
+        CorpusError: None, or two of one locale.
     """
     if not root.is_dir():
-        raise SourceError(f"{root} is not a folder")
+        raise CorpusError(f"{root} is not a folder")
     tables: dict[str, Path] = {}
     before, after = TABLE.split("{}")
     for path in sorted(root.rglob(TABLE.format("*"))):
         locale = path.name.removeprefix(before).removesuffix(after)
         if locale in tables:
-            raise SourceError(
+            raise CorpusError(
                 f"{tables[locale]} and {path} are both of {locale}; keep one release in {root}"
             )
         tables[locale] = path
     if not tables:
-        raise SourceError(
+        raise CorpusError(
             f"{root} holds no {TABLE.format('LOCALE')}; unpack the downloads of Common Voice "
             "Spontaneous Speech there"
         )
@@ -85,14 +85,14 @@ def read_locale(name: str, table: Path, *, below_s: float) -> Locale:
     Of rows that name the same file the first counts.
 
     Raises:
-        SourceError: The table cannot be read, or lacks a column.
+        CorpusError: The table cannot be read, or lacks a column.
     """
     folder = table.parent / SOUND_FOLDER
     header, rows = read_table(table)
     column = next((c for c in DURATION if c in header), "")
     missing = [c for c in COLUMNS if c not in header] + ([] if column else [DURATION[0]])
     if missing:
-        raise SourceError(f"{table} has no column {missing[0]!r}; it has {header}")
+        raise CorpusError(f"{table} has no column {missing[0]!r}; it has {header}")
     taken: dict[str, Utterance] = {}
     left_out: Counter[str] = Counter()
     for row in rows:
@@ -127,14 +127,14 @@ def read_table(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     without them leaves rows of the wrong length; so a stray one never swallows other rows.
 
     Raises:
-        SourceError: Not readable either way.
+        CorpusError: Not readable either way.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}") from error
+        raise CorpusError(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise SourceError(f"{path} is not UTF-8 text ({error.reason})") from error
+        raise CorpusError(f"{path} is not UTF-8 text ({error.reason})") from error
     lines = [line for line in text.split("\n") if line.strip()]
     quoted = _parsed(lines, csv.QUOTE_MINIMAL)
     plain = _parsed(lines, csv.QUOTE_NONE)
@@ -142,7 +142,7 @@ def read_table(path: Path) -> tuple[list[str], list[dict[str, str]]]:
         if fits and rows and all(len(row) == len(rows[0]) for row in rows):
             return rows[0], [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
     odd = next((n for n, row in enumerate(plain, 1) if len(row) != len(plain[0])), 1)
-    raise SourceError(
+    raise CorpusError(
         f"{path}, line {odd}: {len(plain[odd - 1]) if plain else 0} cells where the header has "
         f"{len(plain[0]) if plain else 0}"
     )

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from builders.corpora.base import SourceError
+from builders.corpora.base import CorpusError
 from builders.corpora.spontaneous_layout import Utterance
 
 LANGUAGES = {
@@ -58,14 +58,14 @@ def draw_clips(utterances: Sequence[Utterance], rng: random.Random) -> Drawn:
         rng: See `seed_of`.
 
     Raises:
-        SourceError: No clip, no division of the speakers that is large enough on both sides, or
+        CorpusError: No clip, no division of the speakers that is large enough on both sides, or
             none found in 100,000 draws.
     """
     if not utterances:
-        raise SourceError("there is no clip to choose from")
+        raise CorpusError("there is no clip to choose from")
     clips = Counter(utterance.client_id for utterance in utterances)
     if not _divisible(clips):
-        raise SourceError(f"no division of {_described(clips)}")
+        raise CorpusError(f"no division of {_described(clips)}")
     names = sorted(clips)
     for _ in range(N_DRAWS):
         held_out = {name for name in names if rng.random() < N_TEST / (N_TRAIN + N_TEST)}
@@ -73,7 +73,7 @@ def draw_clips(utterances: Sequence[Utterance], rng: random.Random) -> Drawn:
         if n_test >= N_TEST and clips.total() - n_test >= N_TRAIN:
             break
     else:
-        raise SourceError(f"none of {N_DRAWS:,} divisions drawn of {_described(clips)}")
+        raise CorpusError(f"none of {N_DRAWS:,} divisions drawn of {_described(clips)}")
     train = rng.sample([u for u in utterances if u.client_id not in held_out], N_TRAIN)
     test = rng.sample([u for u in utterances if u.client_id in held_out], N_TEST)
     return Drawn(train, test)

@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from builders.corpora.base import Corpus, Skipped, Source, SourceError
+from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
 from builders.corpora.frozen import FrozenClip, read_frozen
 from builders.corpora.partition import (
     VALIDATION_SHARE,
@@ -69,13 +69,13 @@ def open_vctk(
         progress: Called with how many files have been looked into and how many there are.
 
     Raises:
-        SourceError: Not VCTK, or too little of it for the selection.
+        CorpusError: Not VCTK, or too little of it for the selection.
     """
     asked = check_splits(splits)
     if selection not in SELECTIONS:
-        raise SourceError(f"no selection {selection!r}; there are {', '.join(SELECTIONS)}")
+        raise CorpusError(f"no selection {selection!r}; there are {', '.join(SELECTIONS)}")
     if on_error not in ("raise", "skip"):
-        raise SourceError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
+        raise CorpusError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     layout = scan(root, microphone=microphone)
     if min_duration_s is None:
         min_duration_s = 0.0 if selection == "all" else MIN_DURATION_S
@@ -119,7 +119,7 @@ class _Build:
         self.skipped: list[Skipped] = []
         self.notes: list[str] = []
 
-    def published(self) -> tuple[Source, ...]:
+    def published(self) -> tuple[SourceClip, ...]:
         """The published test and train lists, drawn anew."""
         candidates = self.candidates()
         rng = random.Random(SEED)
@@ -140,7 +140,7 @@ class _Build:
         train = self.train(test_speakers, {chosen.clip.text for chosen in test})
         return tuple(train + (sources if "test" in self.asked else []))
 
-    def frozen(self, on_error: str) -> tuple[Source, ...]:
+    def frozen(self, on_error: str) -> tuple[SourceClip, ...]:
         """The listed test clips, and a published train list that goes with them."""
         listed = read_frozen()
         found = self.measure(self.listed_recordings(listed, on_error))
@@ -151,7 +151,7 @@ class _Build:
             if row.clip_id in by_id
         ]
         if not sources:
-            raise SourceError(f"none of the {len(listed)} listed test clips is here; {WAY_OUT}")
+            raise CorpusError(f"none of the {len(listed)} listed test clips is here; {WAY_OUT}")
         own = sum(source.span_s is None for source in sources)
         self.notes.append(f"{len(sources)} of the {len(listed)} test clips of the published list.")
         if own:
@@ -162,7 +162,7 @@ class _Build:
         train = self.train(sorted({row.speaker_id for row in listed}), {c.text for c in found})
         return tuple(train + (sources if "test" in self.asked else []))
 
-    def everything(self) -> tuple[Source, ...]:
+    def everything(self) -> tuple[SourceClip, ...]:
         """Every clip that is long enough; train loses the texts that are tested."""
         recordings = [r for group in self.layout.recordings.values() for r in group]
         excluded = [r.clip_id for r in recordings if r.clip_id in self.exclude]
@@ -175,7 +175,7 @@ class _Build:
             else:
                 clips.append(clip)
         if not clips:
-            raise SourceError(f"no clip lasts {self.min_duration_s:g} s or longer")
+            raise CorpusError(f"no clip lasts {self.min_duration_s:g} s or longer")
         self.notes.append(
             f"Every clip of {self.min_duration_s:g} s or longer; not the published choice."
         )
@@ -188,7 +188,7 @@ class _Build:
         self.skipped += divided.skipped
         return divided.sources
 
-    def train(self, test_speakers: Sequence[str], test_texts: set[str]) -> list[Source]:
+    def train(self, test_speakers: Sequence[str], test_texts: set[str]) -> list[SourceClip]:
         """Train and validation, as far as they were asked for."""
         wanted = {"train", "validation"} & set(self.asked)
         if not wanted:
@@ -230,7 +230,7 @@ class _Build:
         there = {r.clip_id: r for group in self.layout.recordings.values() for r in group}
         missing = [row.clip_id for row in listed if row.clip_id not in there]
         if missing and on_error == "raise":
-            raise SourceError(
+            raise CorpusError(
                 f"{len(missing)} of the {len(listed)} listed test clips are missing here, first "
                 f"{missing[0]}; --on-error skip (on_error='skip') goes on without them"
             )
@@ -254,9 +254,9 @@ class _Build:
 
 def _source(
     chosen: Chosen, split: str, position: int, span_s: tuple[float, float] | None = None
-) -> Source:
+) -> SourceClip:
     item_id, clip = chosen
-    return Source(
+    return SourceClip(
         item_id,
         clip.clip_id,
         split,

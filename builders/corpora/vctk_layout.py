@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import soundfile
 
-from builders.corpora.base import Skipped, SourceError
+from builders.corpora.base import CorpusError, Skipped
 
 UNTRIMMED = "wav48"
 TRIMMED = "wav48_silence_trimmed"
@@ -105,7 +105,7 @@ def parse_speakers(text: str) -> tuple[dict[str, Speaker], list[Skipped]]:
         digits = found["id"].lstrip("ps")
         speaker_id = found["id"] if found["id"][0] == "s" else f"p{int(digits):03d}"
         if speaker_id in speakers:
-            raise SourceError(f"speaker-info.txt line {number}: {speaker_id} is there twice")
+            raise CorpusError(f"speaker-info.txt line {number}: {speaker_id} is there twice")
         region, comment = " ".join(found["region"].split()), (found["comment"] or "").strip()
         speakers[speaker_id] = Speaker(
             speaker_id, found["age"], found["gender"].upper(), found["accent"], region, comment
@@ -121,15 +121,15 @@ def scan(root: Path, *, microphone: str = "mic1") -> Layout:
         microphone: `mic1` or `mic2`; files without a microphone in their name serve for both.
 
     Raises:
-        SourceError: Not a VCTK folder, or nothing in it can be used.
+        CorpusError: Not a VCTK folder, or nothing in it can be used.
     """
     if microphone not in MICROPHONES:
-        raise SourceError(f"no microphone {microphone!r}; VCTK has {' and '.join(MICROPHONES)}")
+        raise CorpusError(f"no microphone {microphone!r}; VCTK has {' and '.join(MICROPHONES)}")
     root, folder = Path(root), _audio_folder(Path(root))
     info = (root / "speaker-info.txt").read_text(encoding="utf-8-sig", errors="replace")
     speakers, skipped = parse_speakers(info)
     if not speakers:
-        raise SourceError(f"{root / 'speaker-info.txt'} names no speaker")
+        raise CorpusError(f"{root / 'speaker-info.txt'} names no speaker")
     on_disk = {path.name for kind in (folder, "txt") for path in _visible(root / kind)}
     skipped += [
         Skipped(name, "not in speaker-info.txt") for name in sorted(on_disk - set(speakers))
@@ -141,7 +141,7 @@ def scan(root: Path, *, microphone: str = "mic1") -> Layout:
         if found:
             recordings[speaker_id] = tuple(found)
     if not recordings:
-        raise SourceError(
+        raise CorpusError(
             f"{root}: no clip has both text (txt/) and sound ({folder}/, {microphone}) of a "
             "speaker in speaker-info.txt; is the download complete?"
         )
@@ -196,15 +196,15 @@ def _look_into(recording: Recording) -> Clip | Skipped:
 
 def _audio_folder(root: Path) -> str:
     if not root.is_dir():
-        raise SourceError(f"{root} is not a folder")
+        raise CorpusError(f"{root} is not a folder")
     if not (root / "speaker-info.txt").is_file():
         inside = sorted(path.parent for path in root.glob("*/speaker-info.txt"))
         hint = f"; did you mean {inside[0]}?" if inside else ""
-        raise SourceError(f"{root} holds no speaker-info.txt, so it is not a VCTK folder{hint}")
+        raise CorpusError(f"{root} holds no speaker-info.txt, so it is not a VCTK folder{hint}")
     for folder in (UNTRIMMED, TRIMMED):
         if (root / folder).is_dir():
             return folder
-    raise SourceError(
+    raise CorpusError(
         f"{root} holds neither {UNTRIMMED}/ (VCTK 0.80) nor {TRIMMED}/ (VCTK 0.92); "
         "unpack the sound next to speaker-info.txt"
     )

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from builders.corpora.base import SourceError
+from builders.corpora.base import CorpusError
 from builders.corpora.vctk_layout import Clip, Speaker
 
 SEED = 42
@@ -64,12 +64,12 @@ def draw_speakers(
         n_speakers: How many to draw.
 
     Raises:
-        SourceError: Fewer speakers than asked for.
+        CorpusError: Fewer speakers than asked for.
     """
     by_id = {speaker.speaker_id: speaker for speaker in speakers}
     candidates = sorted(by_id)
     if len(candidates) < n_speakers:
-        raise SourceError(
+        raise CorpusError(
             f"the published selection needs {n_speakers} test speakers and this corpus has "
             f"{len(candidates)} with text and sound; {WAY_OUT}"
         )
@@ -108,13 +108,13 @@ def draw_test_clips(
         exclude: Clip ids never drawn.
 
     Raises:
-        SourceError: A speaker has fewer than two clips to draw from.
+        CorpusError: A speaker has fewer than two clips to draw from.
     """
     chosen = []
     for speaker_id in speakers:
         candidates = _eligible(clips.get(speaker_id, ()), min_duration_s, exclude)
         if len(candidates) < CLIPS_PER_TEST_SPEAKER:
-            raise SourceError(
+            raise CorpusError(
                 f"the published selection needs {CLIPS_PER_TEST_SPEAKER} clips of test speaker "
                 f"{speaker_id} that last {min_duration_s:g} s or longer, found {len(candidates)}; "
                 f"{WAY_OUT}"
@@ -148,11 +148,11 @@ def draw_train_clips(
         exclude: Clip ids never taken. The published ones belong to test speakers.
 
     Raises:
-        SourceError: No speaker is left, or the texts run out.
+        CorpusError: No speaker is left, or the texts run out.
     """
     names = sorted(speakers)
     if not names:
-        raise SourceError(f"all speakers are test speakers, none is left to train on; {WAY_OUT}")
+        raise CorpusError(f"all speakers are test speakers, none is left to train on; {WAY_OUT}")
     targets = _train_targets(names, n_clips, rng)
     queues: dict[str, list[Clip]] = {}
     for name in names:
@@ -209,7 +209,7 @@ def _take_turns(
             taken[name].append(clip)
             used.add(clip.text)
         if stuck:
-            raise SourceError(
+            raise CorpusError(
                 f"the published train selection needs {targets[stuck[0]]} clips of speaker "
                 f"{stuck[0]} with a text nobody else has taken, found {len(taken[stuck[0]])}; "
                 f"{WAY_OUT}"

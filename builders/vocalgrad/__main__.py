@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from builders.corpora.base import Skipped, SourceError
-from builders.corpora.choose import Choice, loquacious_place, open_choice
+from builders.corpora.base import CorpusError, Skipped
+from builders.corpora.choose import CorpusOptions, loquacious_place, open_corpus
 from builders.corpora.loquacious_verify import verify_rows
 from builders.corpora.partition import leaks
 from builders.corpora.vctk_verify import verify
@@ -87,9 +87,9 @@ Short = Annotated[Policy, typer.Option(help="A detected span under 1 s.")]
 LoudStart = Annotated[Policy, typer.Option(help="A clip that begins with speech.")]
 
 
-def choice(context: typer.Context) -> Choice:
+def choice(context: typer.Context) -> CorpusOptions:
     """The source options of whichever command was called."""
-    return Choice.from_options(context.params)
+    return CorpusOptions.from_options(context.params)
 
 
 @app.command()
@@ -148,10 +148,10 @@ def build(
         _say_estimate(estimate(unspoken), out)
         typer.echo(f"(nothing was spoken either: {TYPICAL_S:g} s counted for each source)")
         return
-    corpus = open_choice(wanted, progress)
+    corpus = open_corpus(wanted, progress)
     plan, seen = plan_build(
         corpus,
-        open_choice(Choice("beep"), progress) if beeps else None,
+        open_corpus(CorpusOptions("beep"), progress) if beeps else None,
         categories=_names(categories),
         profile=profile,
         policies=_policies(on_nothing_found, on_short, on_loud_start),
@@ -193,7 +193,7 @@ def spans(
     The page saves a CSV of corrections, which `build --corrections` and this command read.
     """
     progress = Shown()
-    corpus = open_choice(choice(context), progress)
+    corpus = open_corpus(choice(context), progress)
     known = read_corrections(corrections) if corrections else None
     sources = limited(corpus.sources, limit_sources)
     with progress.bar("Looking at sources", len(sources)) as step:
@@ -238,7 +238,7 @@ def list_sources(
     import csv
     import sys
 
-    corpus = open_choice(choice(context), Shown(say=lambda line: typer.echo(line, err=True)))
+    corpus = open_corpus(choice(context), Shown(say=lambda line: typer.echo(line, err=True)))
     writer = csv.writer(sys.stdout)
     writer.writerow(
         ["split", "item_id", "clip_id", "speaker_id", "sentence_id", "path", "transcript"]
@@ -264,9 +264,9 @@ def verify_sources(
 
     VCTK and LoquaciousSet have such a list; of Common Voice only the rules are known.
     """
-    asked = Choice(corpus)
+    asked = CorpusOptions(corpus)
     if asked.kind == "cv-spontaneous":
-        raise SourceError("there is no published list of Common Voice clips to compare with")
+        raise CorpusError("there is no published list of Common Voice clips to compare with")
     if asked.kind == "loquacious":
         agrees, summary = _compare_rows(asked)
     else:
@@ -278,7 +278,7 @@ def verify_sources(
         raise typer.Exit(1)
 
 
-def _compare_rows(asked: Choice) -> tuple[bool, str]:
+def _compare_rows(asked: CorpusOptions) -> tuple[bool, str]:
     where, revision = loquacious_place(asked)
     with Shown().bar("Reading rows", 0) as step:
         report = verify_rows(
@@ -323,7 +323,7 @@ def main() -> None:
     """Runs the command; a fault that the user can mend is one line."""
     try:
         app()
-    except (BuildError, SourceError, UnknownName) as error:
+    except (BuildError, CorpusError, UnknownName) as error:
         message = error.args[0] if error.args else str(error)
         typer.echo(f"error: {message}", err=True)
         raise SystemExit(2) from None

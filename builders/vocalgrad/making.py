@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from builders.corpora.base import Corpus, Source
+from builders.corpora.base import Corpus, SourceClip
 from builders.vocalgrad.plan import SPLITS, Plan, chosen_categories
 from builders.vocalgrad.shards import STATE, finished, making_folder, write_json
 from builders.vocalgrad.survey import (
@@ -99,7 +99,7 @@ def plan_build(
         LookupError: An unknown category, or one without this profile.
         BuildError: Unusable sources and `on_error` is `stop`, no sources left, or none of which
             the profile makes any clip.
-        SourceError: Two sources, or a source and a beep, share an id; see also `survey`.
+        CorpusError: Two sources, or a source and a beep, share an id; see also `survey`.
     """
     progress = progress or Progress()
     chosen = chosen_categories(categories, profile)
@@ -132,7 +132,7 @@ def plan_build(
     return Plan(chosen, profile, seen.sources, tones), seen
 
 
-def limited(sources: Sequence[Source], most: int | None) -> list[Source]:
+def limited(sources: Sequence[SourceClip], most: int | None) -> list[SourceClip]:
     """At most `most` sources of each split, taken in turn from each speaker; order kept."""
     if most is None:
         return list(sources)
@@ -187,7 +187,7 @@ def build(
         BuildError: `out` is not writable, is in use, holds another build or something else, the
             disk is full, or a worker was killed; what was finished stays, and the next run goes on
             from there.
-        SourceError: A source has changed since it was surveyed.
+        CorpusError: A source has changed since it was surveyed.
     """
     progress = progress or Progress()
     with owned(out, plan, overwrite=overwrite):

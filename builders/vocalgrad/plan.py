@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import soundfile
 
-from builders.corpora.base import Source
+from builders.corpora.base import SourceClip
 from otoscope.acoustics.gradients import GRADIENTS, beep_categories
 from otoscope.acoustics.rendering import CONDITIONS
 from otoscope.registry import UnknownName
@@ -62,7 +62,7 @@ class Surveyed:
         left_out: Cells that would do nothing to this source.
     """
 
-    source: Source
+    source: SourceClip
     sampling_rate: int
     n_channels: int
     n_samples: int

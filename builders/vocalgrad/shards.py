@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from builders.corpora.base import SourceError
+from builders.corpora.base import CorpusError
 from builders.vocalgrad.plan import Plan, Shard, Surveyed
 from builders.vocalgrad.rows import audio_of, features, question_of
 from otoscope.acoustics import codec
@@ -32,14 +32,14 @@ def decode(surveyed: Surveyed) -> codec.Recording:
     """The samples that were surveyed.
 
     Raises:
-        SourceError: The file has changed since, or is gone.
+        CorpusError: The file has changed since, or is gone.
     """
     try:
         recording = codec.read(surveyed.source.path)
     except codec.AudioError as error:
-        raise SourceError(f"{error}; it could be read when the build began") from error
+        raise CorpusError(f"{error}; it could be read when the build began") from error
     if pcm_sha256(recording) != surveyed.pcm_sha256:
-        raise SourceError(f"{surveyed.source.path}: changed since the build began; start again")
+        raise CorpusError(f"{surveyed.source.path}: changed since the build began; start again")
     return recording
 
 

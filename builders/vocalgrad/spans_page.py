@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import soxr
 
-from builders.corpora.base import Source
+from builders.corpora.base import SourceClip
 from builders.vocalgrad.plan import Surveyed
 from builders.vocalgrad.survey import DROPPED, Survey
 from otoscope.acoustics import codec
@@ -26,7 +26,7 @@ ORDER = {"refused": 0, "doubtful": 1, "fine": 2}
 
 
 def write_spans_page(
-    out: Path, sources: Sequence[Source], seen: Survey, *, sound: bool | None = None
+    out: Path, sources: Sequence[SourceClip], seen: Survey, *, sound: bool | None = None
 ) -> None:
     """Writes the page: refused sources first, then those in doubt, then the rest.
 
@@ -71,7 +71,7 @@ def write_spans_page(
 
 
 def _row(
-    source: Source,
+    source: SourceClip,
     surveyed: Surveyed | None,
     refused: dict[str, str],
     doubtful: dict[str, str],

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from builders.corpora.base import Skipped, Source, SourceError
+from builders.corpora.base import CorpusError, Skipped, SourceClip
 from builders.vocalgrad.plan import MAX_CLIP_BYTES, LeftOut, Surveyed
 from builders.vocalgrad.shards import pcm_sha256
 from otoscope.acoustics import codec
@@ -53,11 +53,11 @@ class Survey(NamedTuple):
 
 
 def survey(
-    sources: Sequence[Source],
+    sources: Sequence[SourceClip],
     *,
     policies: Policies = DEFAULT_POLICIES,
     corrections: Mapping[str, Correction] | None = None,
-    known: Iterable[Source] | None = None,
+    known: Iterable[SourceClip] | None = None,
     conditions: Conditions | None = None,
     on_source: Callable[[], None] = lambda: None,
 ) -> Survey:
@@ -72,7 +72,7 @@ def survey(
         on_source: Called after each.
 
     Raises:
-        SourceError: Two sources share an id, a correction names no source, or a policy does not
+        CorpusError: Two sources share an id, a correction names no source, or a policy does not
             answer its problem.
     """
     corrections = corrections or {}
@@ -80,7 +80,7 @@ def survey(
     _check_policies(policies)
     unknown = sorted(set(corrections) - {s.clip_id for s in known or sources})
     if unknown:
-        raise SourceError(f"corrections name clips that are not among the sources: {unknown[:5]}")
+        raise CorpusError(f"corrections name clips that are not among the sources: {unknown[:5]}")
     usable, refused, doubtful, dropped = [], [], [], []
     for source in sources:
         correction = corrections.get(source.clip_id)
@@ -90,7 +90,7 @@ def survey(
             continue
         try:
             surveyed, problems = _look_at(source, policies, correction, conditions)
-        except (codec.AudioError, SourceError) as error:
+        except (codec.AudioError, CorpusError) as error:
             refused.append(Skipped(source.clip_id, str(error)))
         else:
             usable.append(surveyed)
@@ -102,7 +102,7 @@ def survey(
 
 
 def _look_at(
-    source: Source,
+    source: SourceClip,
     policies: Policies,
     correction: Correction | None,
     conditions: Conditions | None,
@@ -110,7 +110,7 @@ def _look_at(
     recording = codec.read(source.path)
     rate, (n_channels, n_samples) = recording.sampling_rate, recording.pcm.shape
     if rate > MAX_SAMPLING_RATE:
-        raise SourceError(
+        raise CorpusError(
             f"{source.path}: {rate} Hz; FLAC holds at most {MAX_SAMPLING_RATE} Hz, resample it"
         )
     problems: list[str] = []
@@ -123,14 +123,14 @@ def _look_at(
         decision = decide(codec.to_float(recording.pcm), rate, dict(policies))
         problems, origin = [*decision.problems], decision.origin
         if decision.span is None:
-            raise SourceError(f"{source.path}: no usable span of speech ({', '.join(problems)})")
+            raise CorpusError(f"{source.path}: no usable span of speech ({', '.join(problems)})")
         span = (decision.span.start, decision.span.end)
     surveyed = Surveyed(
         source, rate, n_channels, n_samples, recording.bit_depth, recording.subtype,
         span, origin, pcm_sha256(recording), tuple(_left_out(recording, span, conditions)),
     )  # fmt: skip
     if surveyed.most_bytes > MAX_CLIP_BYTES:
-        raise SourceError(
+        raise CorpusError(
             f"{source.path}: {recording.duration_s:.0f} s is too long for one row; cut it into "
             "shorter clips"
         )
@@ -152,13 +152,13 @@ def _left_out(
 
 
 def _samples_of(
-    span_s: tuple[float, float], recording: codec.Recording, source: Source
+    span_s: tuple[float, float], recording: codec.Recording, source: SourceClip
 ) -> tuple[int, int]:
     n = recording.pcm.shape[1]
     samples = [t * recording.sampling_rate for t in span_s]
     start, end = (round(t) if math.isfinite(t) else -1 for t in samples)
     if not 0 <= start < end <= n:
-        raise SourceError(
+        raise CorpusError(
             f"{source.path}: span {span_s[0]:g} to {span_s[1]:g} s is not within the clip's "
             f"{recording.duration_s:g} s"
         )
@@ -168,24 +168,24 @@ def _samples_of(
 def _check_policies(policies: Policies) -> None:
     for problem in (Problem.NOTHING_FOUND, Problem.SHORT):
         if policies[problem] is Policy.QUIETEST_FLOOR:
-            raise SourceError(
+            raise CorpusError(
                 f"the policy {Policy.QUIETEST_FLOOR} answers {Problem.FROM_FIRST_FRAME} only, not "
                 f"{problem}"
             )
 
 
-def refuse_shared_ids(sources: Iterable[Source]) -> None:
+def refuse_shared_ids(sources: Iterable[SourceClip]) -> None:
     """Rows take their ids from their source's, so no two sources of a split may share one.
 
     Raises:
-        SourceError: Naming both files.
+        CorpusError: Naming both files.
     """
-    seen: dict[tuple[str, str], Source] = {}
+    seen: dict[tuple[str, str], SourceClip] = {}
     for source in sources:
         for kind, key in (("item id", source.item_id), ("clip id", source.clip_id)):
             other = seen.setdefault((source.split + kind, key), source)
             if other is not source:
-                raise SourceError(
+                raise CorpusError(
                     f"two {source.split} sources have the {kind} {key!r}: {other.path} and "
                     f"{source.path}"
                 )
@@ -198,34 +198,34 @@ def read_corrections(path: Path) -> dict[str, Correction]:
     the clip out; its times may then be empty). The page of `spans` writes it.
 
     Raises:
-        SourceError: A column is missing, a number is not one, or a clip appears twice.
+        CorpusError: A column is missing, a number is not one, or a clip appears twice.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
             missing = {"clip_id", "onset_sec", "offset_sec"} - set(reader.fieldnames or ())
             if missing:
-                raise SourceError(
+                raise CorpusError(
                     f"{path}: lacks the column(s) {sorted(missing)}; it has {reader.fieldnames}"
                 )
             lines = list(reader)
     except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}") from error
+        raise CorpusError(f"{path}: {error.strerror or error}") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise SourceError(f"{path}: not a readable CSV in UTF-8 ({error})") from error
+        raise CorpusError(f"{path}: not a readable CSV in UTF-8 ({error})") from error
     corrections: dict[str, Correction] = {}
     for number, line in enumerate(lines, start=2):
         clip_id = line["clip_id"]
         if clip_id in corrections:
-            raise SourceError(f"{path}, line {number}: {clip_id!r} appears twice")
+            raise CorpusError(f"{path}, line {number}: {clip_id!r} appears twice")
         if (line.get("drop") or "").strip().lower() in {"yes", "1", "true", "y"}:
             corrections[clip_id] = Correction(None)
             continue
         try:
             span = float(line["onset_sec"]), float(line["offset_sec"])
         except (TypeError, ValueError) as error:
-            raise SourceError(f"{path}, line {number}: times must be numbers ({error})") from error
+            raise CorpusError(f"{path}, line {number}: times must be numbers ({error})") from error
         if not all(map(math.isfinite, span)):
-            raise SourceError(f"{path}, line {number}: times must be numbers, got {span}")
+            raise CorpusError(f"{path}, line {number}: times must be numbers, got {span}")
         corrections[clip_id] = Correction(span)
     return corrections

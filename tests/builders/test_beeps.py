@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 from builders.corpora.beeps import open_beeps
-from builders.corpora.choose import Choice, open_choice
+from builders.corpora.choose import CorpusOptions, open_corpus
 from otoscope.progress import Progress
 
 
@@ -60,4 +60,4 @@ def test_a_damaged_file_is_written_again_and_a_good_one_left_alone(tmp_path):
 
 def test_a_mistyped_corpus_is_helped():
     with pytest.raises(LookupError, match="no source corpus named 'vtck'; did you mean 'vctk'"):
-        open_choice(Choice("vtck:somewhere"), Progress())
+        open_corpus(CorpusOptions("vtck:somewhere"), Progress())

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
-from builders.corpora.base import Corpus, Source, SourceError
+from builders.corpora.base import Corpus, CorpusError, SourceClip
 from builders.corpora.folder import open_folder
 from builders.vocalgrad import making as build_module
 from builders.vocalgrad import shards
@@ -182,22 +182,22 @@ class TestSpans:
     def test_corrections_that_cannot_be_read(self, tmp_path, text, complaint):
         page = tmp_path / "corrections.csv"
         page.write_text(text)
-        with pytest.raises(SourceError, match=complaint):
+        with pytest.raises(CorpusError, match=complaint):
             read_corrections(page)
 
     def test_corrections_that_are_no_text_or_not_there(self, tmp_path):
         page = tmp_path / "corrections.csv"
         page.write_bytes(b"clip_id,onset_sec,offset_sec\n\xff\xfe,1,2\n")
-        with pytest.raises(SourceError, match=r"corrections\.csv: not a readable CSV in UTF-8"):
+        with pytest.raises(CorpusError, match=r"corrections\.csv: not a readable CSV in UTF-8"):
             read_corrections(page)
-        with pytest.raises(SourceError, match=r"absent\.csv: No such file"):
+        with pytest.raises(CorpusError, match=r"absent\.csv: No such file"):
             read_corrections(tmp_path / "absent.csv")
 
     def test_a_correction_may_name_a_source_beyond_the_limit_but_not_a_stranger(self, speech):
         of_last = {"clip2": Correction((0.2, 1.0))}
         plan, _, _ = planned(speech, corrections=of_last, limit_sources=1)
         assert [s.source.clip_id for s in plan.sources] == ["clip0"]
-        with pytest.raises(SourceError, match=r"not among the sources: \['clip9'\]"):
+        with pytest.raises(CorpusError, match=r"not among the sources: \['clip9'\]"):
             planned(speech, corrections={"clip9": Correction(None)})
 
     @pytest.mark.parametrize("span_s", [(0.5, 1.4), (-0.1, 1), (1, 1), (0, float("inf")), (2, 3)])
@@ -211,7 +211,7 @@ class TestSpans:
     def test_a_policy_that_does_not_answer_its_problem(self, speech, problem):
         policies = DEFAULT_POLICIES | {problem: Policy.QUIETEST_FLOOR}
         with pytest.raises(
-            SourceError, match=f"answers speech_from_first_frame only, not {problem}"
+            CorpusError, match=f"answers speech_from_first_frame only, not {problem}"
         ):
             planned(speech, policies=policies)
 
@@ -257,7 +257,7 @@ def test_an_unusable_file_is_named_and_left_out_if_asked(speech, out, name):
     spoil(speech / "clip1.wav")
     options = {"categories": ["volume"]}
     sources = tuple(
-        Source(f"clip{i}", f"clip{i}", "test", i, speech / f"clip{i}.wav") for i in range(3)
+        SourceClip(f"clip{i}", f"clip{i}", "test", i, speech / f"clip{i}.wav") for i in range(3)
     )
     corpus = Corpus("x", "cc0-1.0", "", None, False, sources)
     if name == "too_long":
@@ -303,28 +303,30 @@ def test_8_bit_stereo_other_rates_and_tiny_clips_are_taken(tmp_path, out):
 
 
 def test_duplicate_ids_are_refused(speech):
-    one = Source("a_01", "a", "test", 0, speech / "clip0.wav")
+    one = SourceClip("a_01", "a", "test", 0, speech / "clip0.wav")
     for other in (
-        Source("a_01", "b", "test", 1, speech / "clip1.wav"),
-        Source("b_01", "a", "test", 1, speech / "clip1.wav"),
+        SourceClip("a_01", "b", "test", 1, speech / "clip1.wav"),
+        SourceClip("b_01", "a", "test", 1, speech / "clip1.wav"),
     ):
         with pytest.raises(
-            SourceError, match=r"two test sources have .*clip0\.wav and .*clip1\.wav"
+            CorpusError, match=r"two test sources have .*clip0\.wav and .*clip1\.wav"
         ):
             survey([one, other])
-    survey([one, Source("a_01", "a", "train", 0, speech / "clip1.wav")])  # other splits, other ids
+    survey(
+        [one, SourceClip("a_01", "a", "train", 0, speech / "clip1.wav")]
+    )  # other splits, other ids
 
 
 def test_a_source_with_the_id_of_a_beep_is_refused(speech, tmp_path):
     (speech / "clip1.wav").rename(speech / "beep_01.wav")
-    with pytest.raises(SourceError, match=r"test sources have the item id 'beep_01'"):
+    with pytest.raises(CorpusError, match=r"test sources have the item id 'beep_01'"):
         planned(speech, beeps=one_beep(tmp_path / "beeps"))
     planned(speech)
 
 
 def test_a_table_without_file_names_is_refused(speech):
     (speech / "metadata.csv").write_text("path,text\nclip0.wav,Hello\n")
-    with pytest.raises(SourceError, match="has no column 'file_name'; it has"):
+    with pytest.raises(CorpusError, match="has no column 'file_name'; it has"):
         open_folder(speech)
 
 
@@ -498,7 +500,7 @@ class TestMeanwhile:
     def test_a_source_that_changed(self, speech, out, num_proc):
         plan, seen, corpus = planned(speech)
         shutil.copy(speech / "clip2.wav", speech / "clip1.wav")
-        with pytest.raises(SourceError, match=r"clip1\.wav: changed since the build began; start"):
+        with pytest.raises(CorpusError, match=r"clip1\.wav: changed since the build began; start"):
             build(plan, seen, corpus, out, num_proc=num_proc)
         assert leftovers(out) == []
 
@@ -506,7 +508,7 @@ class TestMeanwhile:
         plan, seen, corpus = planned(speech)
         (speech / "clip1.wav").unlink()
         with pytest.raises(
-            SourceError, match=r"clip1\.wav: No such file or directory; it could be"
+            CorpusError, match=r"clip1\.wav: No such file or directory; it could be"
         ):
             build(plan, seen, corpus, out)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from builders.corpora.choose import SOURCES
+from builders.corpora.choose import CORPORA
 from builders.corpora.frozen import read_loquacious
 from builders.vocalgrad.__main__ import main
 from tests.builders.test_loquacious import ids_of_the_set, write_set
@@ -255,7 +255,7 @@ def test_help_mentions_every_option(call, command):
     assert code == 0
     for name in options_in_source(command):
         assert f"--{name.replace('_', '-')}" in said
-    for source in SOURCES:
+    for source in CORPORA:
         assert source == "beep" or f"`{source}" in said
     assert "@REVISION" in said
     code, said, _ = call("--help")

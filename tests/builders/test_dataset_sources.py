@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
-from builders.corpora.base import SourceError
+from builders.corpora.base import CorpusError
 from builders.corpora.hub import open_dataset
 
 AUDIO = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
@@ -72,9 +72,9 @@ def test_limit_and_another_audio_column(tmp_path):
     corpus = open_dataset(folder, split="train", work_folder=tmp_path / "w", limit=1)
     assert corpus.notes[0].endswith("split train, none after row 1.")
     assert [s.item_id for s in corpus.sources] == ["a_1"]
-    with pytest.raises(SourceError, match=r"has no column 'sound'; it has \['audio', 'id'\]"):
+    with pytest.raises(CorpusError, match=r"has no column 'sound'; it has \['audio', 'id'\]"):
         open_dataset(folder, split="train", work_folder=tmp_path / "w", audio_column="sound")
-    with pytest.raises(SourceError, match="limit must be at least 1, got 0"):
+    with pytest.raises(CorpusError, match="limit must be at least 1, got 0"):
         open_dataset(folder, split="train", work_folder=tmp_path / "w", limit=0)
 
 
@@ -92,7 +92,7 @@ def test_a_split_column_decides(tmp_path):
     corpus = open_dataset(folder, split="train", splits=["train", "test"], work_folder=tmp_path)
     assert [s.split for s in corpus.sources] == ["test", "train"]
     write(folder, rows | {"split": ["test", "dev"]})
-    with pytest.raises(SourceError, match="row 1: unknown split 'dev'"):
+    with pytest.raises(CorpusError, match="row 1: unknown split 'dev'"):
         open_dataset(folder, split="train", work_folder=tmp_path)
 
 
@@ -120,13 +120,13 @@ def test_saved_datasets_open_too(tmp_path):
 
 
 def test_refusals_say_what_to_do(dataset, tmp_path):
-    with pytest.raises(SourceError, match=r"org/speech is not here.* pin it with a revision"):
+    with pytest.raises(CorpusError, match=r"org/speech is not here.* pin it with a revision"):
         open_dataset("org/speech", split="train", work_folder=tmp_path)
-    with pytest.raises(SourceError, match=r"split 'dev': Bad split: dev. Available .*train"):
+    with pytest.raises(CorpusError, match=r"split 'dev': Bad split: dev. Available .*train"):
         open_dataset(dataset, split="dev", work_folder=tmp_path)
     silent = write(tmp_path / "silent", {"audio": [{"bytes": None, "path": "x.wav"}]})
-    with pytest.raises(SourceError, match="none of 1 rows has audio bytes"):
+    with pytest.raises(CorpusError, match="none of 1 rows has audio bytes"):
         open_dataset(silent, split="train", work_folder=tmp_path)
     twice = write(tmp_path / "twice", {"audio": ROWS["audio"][:2], "id": ["a/b", "a b"]})
-    with pytest.raises(SourceError, match="row 0 and row 1 have the same item_id 'a_b'"):
+    with pytest.raises(CorpusError, match="row 0 and row 1 have the same item_id 'a_b'"):
         open_dataset(twice, split="train", work_folder=tmp_path)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from builders.corpora.base import SourceError
+from builders.corpora.base import CorpusError
 from builders.corpora.folder import EXTENSIONS, open_folder
 from builders.corpora.item_ids import safe_id
 
@@ -119,34 +119,34 @@ def test_splits_of_the_table_are_kept(folder):
 )
 def test_tables_that_do_not_fit_are_refused(folder, text, message):
     table(folder, text)
-    with pytest.raises(SourceError, match=message):
+    with pytest.raises(CorpusError, match=message):
         open_folder(folder)
 
 
 def test_a_table_that_is_not_text_or_not_there(folder):
     table(folder, "file_name,text\na one.wav,é\n", encoding="latin-1")
-    with pytest.raises(SourceError, match="is not UTF-8 text"):
+    with pytest.raises(CorpusError, match="is not UTF-8 text"):
         open_folder(folder)
-    with pytest.raises(SourceError, match=r"none\.csv: No such file"):
+    with pytest.raises(CorpusError, match=r"none\.csv: No such file"):
         open_folder(folder, metadata=folder / "none.csv")
 
 
 def test_clashing_and_impossible_ids_name_the_files(folder):
     (folder / "b_two.wav").write_bytes(second_of_silence())
     with pytest.raises(
-        SourceError, match=r"b/two\.wav and b_two\.wav have the same item_id 'b_two'"
+        CorpusError, match=r"b/two\.wav and b_two\.wav have the same item_id 'b_two'"
     ):
         open_folder(folder)
     (folder / "b_two.wav").rename(folder / "声.wav")
-    with pytest.raises(SourceError, match="no id can be made of '声'"):
+    with pytest.raises(CorpusError, match="no id can be made of '声'"):
         open_folder(folder)
 
 
 def test_no_audio_at_all(tmp_path):
     (tmp_path / "notes.txt").write_text("x")
-    with pytest.raises(SourceError, match="hold no audio file"):
+    with pytest.raises(CorpusError, match="hold no audio file"):
         open_folder(tmp_path)
-    with pytest.raises(SourceError, match="is not a folder"):
+    with pytest.raises(CorpusError, match="is not a folder"):
         open_folder(tmp_path / "notes.txt")
 
 

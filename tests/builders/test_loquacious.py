@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 from builders.corpora import loquacious, loquacious_verify
-from builders.corpora.base import SourceError
+from builders.corpora.base import CorpusError
 from builders.corpora.frozen import ListedRow, read_loquacious
 from builders.corpora.loquacious import open_loquacious
 from builders.corpora.loquacious_selection import draw_rows, sex_of
@@ -140,7 +140,7 @@ class TestFrozen:
         first = read_loquacious()[1]
         ids[first.row] = "somebody else"
         copy = write_set(tmp_path / "set", ids)
-        with pytest.raises(SourceError, match=r"1 of 100 chosen clips .* common_voice_en_17407933"):
+        with pytest.raises(CorpusError, match=r"1 of 100 chosen clips .* common_voice_en_17407933"):
             open_loquacious(str(copy), work_folder=tmp_path / "w", selection="frozen")
         corpus = open_loquacious(
             str(copy), work_folder=tmp_path / "w", selection="frozen", on_error="skip"
@@ -152,10 +152,10 @@ class TestFrozen:
         rows = [ListedRow(f"i{n}", f"c{n}", n, 0.0, 0.5, False) for n in range(2)]
         monkeypatch.setattr(loquacious, "read_loquacious", lambda: rows)
         copy = write_set(tmp_path / "set", ["c0", "c1"], [b"", b"x"])
-        with pytest.raises(SourceError, match="1 of 2 chosen clips are missing or without sound"):
+        with pytest.raises(CorpusError, match="1 of 2 chosen clips are missing or without sound"):
             open_loquacious(str(copy), work_folder=tmp_path / "w", selection="frozen")
         empty = write_set(tmp_path / "empty", ["c0", "c1"], [b"", b""])
-        with pytest.raises(SourceError, match="2 of 2 chosen clips"):
+        with pytest.raises(CorpusError, match="2 of 2 chosen clips"):
             open_loquacious(
                 str(empty), work_folder=tmp_path / "w", selection="frozen", on_error="skip"
             )
@@ -235,7 +235,7 @@ class TestPublishedDraw:
             assert women == (3 if order[0] == "female" else 2)
 
     def test_too_few_of_one_sex(self):
-        with pytest.raises(SourceError, match="needs 50 rows of female speakers, found 49 among"):
+        with pytest.raises(CorpusError, match="needs 50 rows of female speakers, found 49 among"):
             draw_rows(["f"] * 49 + ["m"] * 90, random.Random(43))
 
     def test_labels_that_are_neither(self):
@@ -253,23 +253,23 @@ class TestRefusals:
             ),
             ({"on_error": "ignore"}, "on_error must be 'raise' or 'skip', got 'ignore'"),
         ):
-            with pytest.raises(SourceError, match=complaint):
+            with pytest.raises(CorpusError, match=complaint):
                 open_loquacious(str(whole_set), work_folder=tmp_path, **options)
 
     def test_a_repository_must_be_pinned(self, tmp_path):
-        with pytest.raises(SourceError, match=r"speechbrain/LoquaciousSet is not here.* pin it"):
+        with pytest.raises(CorpusError, match=r"speechbrain/LoquaciousSet is not here.* pin it"):
             open_loquacious(work_folder=tmp_path, selection="frozen")
 
     def test_what_is_no_copy_of_the_set(self, tmp_path):
-        with pytest.raises(SourceError, match=r"holds no test/\*.parquet, so it is no copy of"):
+        with pytest.raises(CorpusError, match=r"holds no test/\*.parquet, so it is no copy of"):
             open_loquacious(str(tmp_path), work_folder=tmp_path)
         (tmp_path / "test").mkdir()
         path = tmp_path / "test" / "test-00000-of-00001.parquet"
         pq.write_table(pa.table({"ID": ["a"], "gender": ["f"]}), path)
-        with pytest.raises(SourceError, match=r"columns ID, sex of .* cannot be read .*sex"):
+        with pytest.raises(CorpusError, match=r"columns ID, sex of .* cannot be read .*sex"):
             open_loquacious(str(tmp_path), work_folder=tmp_path)
         path.write_bytes(b"PAR1 and no more")
-        with pytest.raises(SourceError, match="cannot be read"):
+        with pytest.raises(CorpusError, match="cannot be read"):
             open_loquacious(str(tmp_path), work_folder=tmp_path)
 
 

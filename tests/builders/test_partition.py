@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.corpora.base import Source, SourceError
+from builders.corpora.base import CorpusError, SourceClip
 from builders.corpora.partition import (
     carve_validation,
     check_splits,
@@ -20,7 +20,7 @@ ALL = ("train", "validation", "test")
 
 
 def source(item_id, speaker="", text="", split=""):
-    return Source(item_id, item_id, split, 0, Path(f"{item_id}.wav"), speaker, "", text)
+    return SourceClip(item_id, item_id, split, 0, Path(f"{item_id}.wav"), speaker, "", text)
 
 
 def crowd(n_speakers=30, n_clips=4):
@@ -106,7 +106,7 @@ def test_a_chain_of_shared_texts_is_one_component():
     # a shares with b, b with c: a and c hang together without sharing anything.
     chain = [source(f"{w}{t}", w, t) for w, t in ("a1", "b1", "b2", "c2")]
     with pytest.raises(
-        SourceError, match=r"the 3 speakers all hang together .* 'drop'|shared_texts"
+        CorpusError, match=r"the 3 speakers all hang together .* 'drop'|shared_texts"
     ):
         partition(chain, splits=["train", "test"])
     loose = partition([*chain, source("d3", "d", "3")], splits=["train", "test"])
@@ -123,13 +123,13 @@ def test_shared_texts_can_be_dropped_from_train():
     assert [s.item_id[1] for s in side(divided.sources, "train")] == ["3", "3"]
     assert {reason for _, reason in divided.skipped} == {"its text is in the test split"}
     assert len(divided.skipped) == 4
-    with pytest.raises(SourceError, match="every text is in the test split"):
+    with pytest.raises(CorpusError, match="every text is in the test split"):
         partition(read, splits=["train", "test"], shared_texts="drop")
 
 
 def test_one_speaker_cannot_be_divided():
     alone = [source(f"x{n}", "x", f"{n}") for n in range(5)]
-    with pytest.raises(SourceError, match=r"all 5 sources are of one speaker \(x\)"):
+    with pytest.raises(CorpusError, match=r"all 5 sources are of one speaker \(x\)"):
         partition(alone, splits=["train", "test"])
 
 
@@ -138,7 +138,7 @@ def test_validation_is_chosen_by_hash_of_the_id():
     by_hash = sorted(ids, key=lambda name: hashlib.sha256(name.encode()).hexdigest())
     assert carve_validation(ids) == set(by_hash[:2])
     assert carve_validation(ids[:2]) == {min(ids[:2], key=by_hash.index)}
-    with pytest.raises(SourceError, match="1 train sources cannot be divided"):
+    with pytest.raises(CorpusError, match="1 train sources cannot be divided"):
         carve_validation(["p0"])
 
 
@@ -160,18 +160,18 @@ def test_given_splits_are_kept_and_their_leaks_told():
     ]
     only = keep_given(given, ["test"], where="the table")
     assert only.skipped == (("b", "train was not asked for"), ("c", "train was not asked for"))
-    with pytest.raises(SourceError, match="the table puts nothing into validation; it has train 2"):
+    with pytest.raises(CorpusError, match="the table puts nothing into validation; it has train 2"):
         keep_given(given, ["validation"], where="the table")
 
 
 def test_names_of_splits():
     assert check_splits(["test", "train"]) == ("train", "test")
     assert check_splits("test") == ("test",)
-    with pytest.raises(SourceError, match="no split 'dev'; there are train, validation, test"):
+    with pytest.raises(CorpusError, match="no split 'dev'; there are train, validation, test"):
         check_splits(["dev"])
-    with pytest.raises(SourceError, match="no split asked for"):
+    with pytest.raises(CorpusError, match="no split asked for"):
         check_splits([])
-    with pytest.raises(SourceError, match="there are no sources"):
+    with pytest.raises(CorpusError, match="there are no sources"):
         partition([])
-    with pytest.raises(SourceError, match="shared_texts must be one of"):
+    with pytest.raises(CorpusError, match="shared_texts must be one of"):
         partition(crowd(), shared_texts="keep")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.corpora.base import Corpus, Source
+from builders.corpora.base import Corpus, SourceClip
 from builders.vocalgrad.making import BuildError, estimate, limited, plan_build
 from builders.vocalgrad.plan import CONDITIONS, MAX_CLIP_BYTES, MAX_FILE_BYTES, Plan, Surveyed
 from otoscope.acoustics.gradients import GRADIENTS
@@ -15,7 +15,7 @@ ALL = tuple(GRADIENTS)
 
 def surveyed(i, split="test", *, duration_s=4.0, rate=48_000, position=None, n_channels=1):
     name = f"s{i:04d}"
-    source = Source(
+    source = SourceClip(
         f"{name}_01", name, split, i if position is None else position, Path(f"/corpus/{name}.wav"),
         f"speaker{i // 2}",
     )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from builders.corpora.base import Source
+from builders.corpora.base import SourceClip
 from builders.vocalgrad import spans_page
 from builders.vocalgrad.spans_page import wave_path, write_spans_page
 from builders.vocalgrad.survey import Correction, read_corrections, survey
@@ -34,7 +34,7 @@ def sources(tmp_path):
         else:
             pcm = speech_pcm(RATE, seconds or 1.0, seed=i)
             soundfile.write(path, pcm.T * (name != "silent"), RATE)
-        found.append(Source(f"item{i}", name, "test", i, path, "s1", "", NASTY))
+        found.append(SourceClip(f"item{i}", name, "test", i, path, "s1", "", NASTY))
     return found
 
 
@@ -110,7 +110,7 @@ def test_earlier_corrections_are_known_and_dropped_clips_stay_dropped(sources, t
 
 
 def test_a_clip_in_two_splits_is_one_row(sources, tmp_path):
-    twice = [*sources, Source("other", "fine", "train", 9, sources[0].path)]
+    twice = [*sources, SourceClip("other", "fine", "train", 9, sources[0].path)]
     names = [clip["clip_id"] for clip in spans_of(page_of(twice, tmp_path / "spans.html"))]
     assert sorted(names) == sorted(NAMES)
 

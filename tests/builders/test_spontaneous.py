@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 from builders.corpora import spontaneous_selection
-from builders.corpora.base import SourceError
+from builders.corpora.base import CorpusError
 from builders.corpora.partition import carve_validation
 from builders.corpora.resampled import resample
 from builders.corpora.spontaneous import open_spontaneous
@@ -237,7 +237,7 @@ class TestPartition:
             train, test = draw_clips(utterances, random.Random(42))
             assert (len(train), len(test)) == (100, 20)
         else:
-            with pytest.raises(SourceError, match="no division of"):
+            with pytest.raises(CorpusError, match="no division of"):
                 draw_clips(utterances, random.Random(42))
 
     def test_the_dominant_speaker_is_named(self, tmp_path, short_mp3):
@@ -246,7 +246,7 @@ class TestPartition:
             "no division of 4 speakers leaves 20 clips for test and 100 for train: there are 148, "
             "of which 130 are by speaker0"
         )
-        with pytest.raises(SourceError, match=complaint):
+        with pytest.raises(CorpusError, match=complaint):
             draw_clips(utterances, random.Random(42))
 
     def test_an_unlucky_draw_ends(self, tmp_path, short_mp3, monkeypatch):
@@ -254,20 +254,20 @@ class TestPartition:
         first = random.Random(1)
         assert not (first.random() >= 1 / 6 and first.random() < 1 / 6)
         monkeypatch.setattr(spontaneous_selection, "N_DRAWS", 1)
-        with pytest.raises(SourceError, match="none of 1 divisions drawn of 2 speakers"):
+        with pytest.raises(CorpusError, match="none of 1 divisions drawn of 2 speakers"):
             draw_clips(utterances, random.Random(1))
 
 
 class TestBadInput:
     def test_no_table_at_all(self, tmp_path):
-        with pytest.raises(SourceError, match=r"holds no ss-corpus-LOCALE.tsv; unpack"):
+        with pytest.raises(CorpusError, match=r"holds no ss-corpus-LOCALE.tsv; unpack"):
             open_spontaneous(tmp_path, work_folder=tmp_path)
-        with pytest.raises(SourceError, match="is not a folder"):
+        with pytest.raises(CorpusError, match="is not a folder"):
             open_spontaneous(tmp_path / "no", work_folder=tmp_path)
 
     def test_a_missing_language(self, corpus_folder, tmp_path):
         shutil.rmtree(corpus_folder / f"{RELEASE}-qxp")
-        with pytest.raises(SourceError, match=r"Puno Quechua \(qxp\): no ss-corpus-qxp.tsv in"):
+        with pytest.raises(CorpusError, match=r"Puno Quechua \(qxp\): no ss-corpus-qxp.tsv in"):
             open_spontaneous(corpus_folder, work_folder=tmp_path / "w")
         corpus = open_spontaneous(corpus_folder, work_folder=tmp_path / "w", on_error="skip")
         assert len(corpus.sources) == 80
@@ -278,17 +278,17 @@ class TestBadInput:
 
     def test_a_table_is_missing_though_its_sound_is_there(self, corpus_folder, tmp_path):
         (corpus_folder / f"{RELEASE}-cdo" / "ss-corpus-cdo.tsv").unlink()
-        with pytest.raises(SourceError, match=r"no ss-corpus-cdo.tsv in .*\['cgg', 'kbd'"):
+        with pytest.raises(CorpusError, match=r"no ss-corpus-cdo.tsv in .*\['cgg', 'kbd'"):
             open_spontaneous(corpus_folder, work_folder=tmp_path / "w")
 
     def test_no_language_can_be_used(self, tmp_path, short_mp3):
         write_locale(tmp_path, "en", rows_of("en"), short_mp3)
-        with pytest.raises(SourceError, match="none of the five languages can be used; no ss-cor"):
+        with pytest.raises(CorpusError, match="none of the five languages can be used; no ss-cor"):
             open_spontaneous(tmp_path, work_folder=tmp_path / "w", on_error="skip")
 
     def test_two_releases_in_one_folder(self, corpus_folder, tmp_path, short_mp3):
         write_locale(corpus_folder, "shi", rows_of("shi", 2), short_mp3, release="older")
-        with pytest.raises(SourceError, match=r"older-shi.* are both of shi; keep one release"):
+        with pytest.raises(CorpusError, match=r"older-shi.* are both of shi; keep one release"):
             open_spontaneous(corpus_folder, work_folder=tmp_path / "w")
 
     def test_sound_files_that_are_missing_are_counted(self, corpus_folder, tmp_path):
@@ -300,7 +300,7 @@ class TestBadInput:
 
     def test_a_language_without_its_sound(self, corpus_folder, tmp_path):
         shutil.rmtree(corpus_folder / f"{RELEASE}-cgg" / "audios")
-        with pytest.raises(SourceError, match=r"Chiga \(cgg\): there is no clip to choose from"):
+        with pytest.raises(CorpusError, match=r"Chiga \(cgg\): there is no clip to choose from"):
             open_spontaneous(corpus_folder, work_folder=tmp_path / "w")
 
     def test_rows_that_cannot_be_chosen(self, tmp_path, short_mp3):
@@ -339,7 +339,7 @@ class TestBadInput:
             ({"on_error": "x"}, "on_error must be 'raise' or 'skip', got 'x'"),
             ({"splits": ["tset"]}, "no split 'tset'"),
         ):
-            with pytest.raises(SourceError, match=complaint):
+            with pytest.raises(CorpusError, match=complaint):
                 open_spontaneous(whole, work_folder=tmp_path, **options)
 
 
@@ -363,23 +363,23 @@ class TestTable:
         assert rows == [{"a": "1", "b": "first\nsecond", "c": "x"}, {"a": "2", "b": "y", "c": "z"}]
 
     def test_a_row_of_the_wrong_length_is_named(self, tmp_path):
-        with pytest.raises(SourceError, match=r"line 3: 3 cells where the header has 2"):
+        with pytest.raises(CorpusError, match=r"line 3: 3 cells where the header has 2"):
             self.read(tmp_path, "a\tb\n1\t2\n1\t2\t3\n")
-        with pytest.raises(SourceError, match="0 cells"):
+        with pytest.raises(CorpusError, match="0 cells"):
             self.read(tmp_path, "")
 
     def test_a_missing_column_and_other_text(self, tmp_path):
         path = tmp_path / "t.tsv"
         path.write_text("client_id\tduration_ms\nx\t1\n")
-        with pytest.raises(SourceError, match=r"no column 'audio_file'; it has \['client_id'"):
+        with pytest.raises(CorpusError, match=r"no column 'audio_file'; it has \['client_id'"):
             read_locale("cdo", path, below_s=30.0)
         path.write_text("client_id\n")
-        with pytest.raises(SourceError, match="no column 'audio_file'; it has \\['client_id'\\]"):
+        with pytest.raises(CorpusError, match="no column 'audio_file'; it has \\['client_id'\\]"):
             read_locale("cdo", path, below_s=30.0)
         path.write_bytes(b"\xff\xfe\x00")
-        with pytest.raises(SourceError, match="is not UTF-8 text"):
+        with pytest.raises(CorpusError, match="is not UTF-8 text"):
             read_table(path)
-        with pytest.raises(SourceError, match="No such file"):
+        with pytest.raises(CorpusError, match="No such file"):
             read_table(tmp_path / "none.tsv")
 
 

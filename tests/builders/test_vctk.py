@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from builders.corpora.base import SourceError
+from builders.corpora.base import CorpusError
 from builders.corpora.frozen import FrozenClip, read_frozen
 from builders.corpora.vctk import open_vctk
 from builders.corpora.vctk_layout import Clip, Speaker, parse_speakers, scan
@@ -161,7 +161,7 @@ class TestSpeakerInfo:
         assert [name for name, _ in skipped] == ["speaker-info.txt line 8"]
 
     def test_a_speaker_named_twice_is_refused(self):
-        with pytest.raises(SourceError, match="line 2: p225 is there twice"):
+        with pytest.raises(CorpusError, match="line 2: p225 is there twice"):
             parse_speakers("225  23  F  English\np225  23  F  English")
 
     def test_the_real_file_has_108_speakers_as_in_the_table_above(self):
@@ -228,7 +228,7 @@ class TestPublishedTestSelection:
 
     def test_excluded_clips_are_never_drawn(self, clips):
         banned = [clip.clip_id for clip in clips["p226"][1:]]
-        with pytest.raises(SourceError, match="needs 2 clips of test speaker p226"):
+        with pytest.raises(CorpusError, match="needs 2 clips of test speaker p226"):
             draw_test_clips(["p226"], clips, random.Random(0), exclude=banned)
         one, two = clips["p226"][0], clips["p226"][1]
         assert min(one.duration_s, two.duration_s) >= 3
@@ -237,7 +237,7 @@ class TestPublishedTestSelection:
         assert [chosen.clip for chosen in drawn] == [one, two]
 
     def test_too_few_speakers_points_to_the_way_out(self):
-        with pytest.raises(SourceError, match=r"needs 50 test speakers .* has 4 .*--selection all"):
+        with pytest.raises(CorpusError, match=r"needs 50 test speakers .* has 4 .*--selection all"):
             draw_speakers(list(PEOPLE.values())[:4], random.Random(42))
 
 
@@ -282,7 +282,7 @@ class TestPublishedTrainSelection:
 
     def test_texts_that_run_out_are_an_error(self, clips):
         shared = {name: clips[name][:2] for name in ("p225", "p227")}
-        with pytest.raises(SourceError, match=r"needs 2 clips of speaker p22[57]"):
+        with pytest.raises(CorpusError, match=r"needs 2 clips of speaker p22[57]"):
             draw_train_clips(shared, shared, set(), random.Random(42), n_clips=4, min_duration_s=0)
 
 
@@ -333,7 +333,7 @@ class TestFrozenList:
         assert any("1 of them differ in length" in note for note in corpus.notes)
 
     def test_missing_clips_are_an_error_unless_told_otherwise(self, three_clips):
-        with pytest.raises(SourceError, match=r"97 of the 100 .* p230_417; .*--on-error skip"):
+        with pytest.raises(CorpusError, match=r"97 of the 100 .* p230_417; .*--on-error skip"):
             open_vctk(three_clips, selection="frozen")
 
 
@@ -424,14 +424,14 @@ class TestOpening:
         assert seen == [(1, 3), (2, 3), (3, 3)]
 
     def test_a_folder_that_is_not_vctk(self, tmp_path):
-        with pytest.raises(SourceError, match=r"holds no speaker-info.txt"):
+        with pytest.raises(CorpusError, match=r"holds no speaker-info.txt"):
             scan(tmp_path)
         write_corpus(tmp_path / "VCTK-Corpus", ["p225"], n_clips=1)
-        with pytest.raises(SourceError, match=r"did you mean .*VCTK-Corpus"):
+        with pytest.raises(CorpusError, match=r"did you mean .*VCTK-Corpus"):
             scan(tmp_path)
-        with pytest.raises(SourceError, match="no microphone 'mic3'"):
+        with pytest.raises(CorpusError, match="no microphone 'mic3'"):
             scan(tmp_path / "VCTK-Corpus", microphone="mic3")
-        with pytest.raises(SourceError, match="no selection 'some'; there are published"):
+        with pytest.raises(CorpusError, match="no selection 'some'; there are published"):
             open_vctk(tmp_path / "VCTK-Corpus", selection="some")
 
     @pytest.mark.parametrize("name", ["VCTK-Corpus-0.80", "VCTK-Corpus-0.92-layout"])

