@@ -38,7 +38,7 @@ from otoscope.acoustics.gradients import attribute_of
 from otoscope.acoustics.rendering import CONDITIONS, Source
 from otoscope.acoustics.spans import Span
 from otoscope.progress import Shown
-from otoscope.reports.published import CATEGORIES, SCOPES, results
+from otoscope.reports.perception.published import CATEGORIES, SCOPES, results
 from otoscope.statistics.design_effect import paired_design_effect
 from otoscope.statistics.intervals import Interval, clustered_interval
 from otoscope.statistics.multiplicity import holm

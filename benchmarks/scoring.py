@@ -21,9 +21,9 @@ import numpy as np
 from otoscope.acoustics.trajectories import CURVES, LABELS, TIERS
 from otoscope.audits.runs import load_run, write_plan
 from otoscope.prompts import PROMPTS
-from otoscope.reports.perception import report
-from otoscope.reports.perception_findings import findings
-from otoscope.reports.published import CATEGORIES
+from otoscope.reports.perception.findings import findings
+from otoscope.reports.perception.published import CATEGORIES
+from otoscope.reports.perception.report import report
 from otoscope.reports.readings import Run, read
 
 N_SOURCES, N_ROUNDS = 100, 5

@@ -181,7 +181,8 @@ def report(
     otoscope report runs/observer runs/qwen2 --dataset ./vocalgrad
     otoscope report runs/meld-base runs/meld-volume    # runs on MELD
     """
-    from otoscope.reports import meld, perception
+    from otoscope.reports import meld
+    from otoscope.reports.perception import report as perception
 
     with _clear_errors():
         if any(map(meld.is_meld, runs)):
@@ -201,7 +202,7 @@ def inside(
 
     otoscope inside studies/listener
     """
-    from otoscope.reports.inside import write_inside
+    from otoscope.reports.inside.report import write_inside
 
     with _clear_errors():
         page = write_inside(study)

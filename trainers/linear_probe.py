@@ -110,7 +110,7 @@ def conclude(out: Path, about: Mapping[str, Any], run: Path | None) -> None:
     """
     from otoscope.probes.encoded import encoded_table
     from otoscope.probes.table import write_parquet, write_tables
-    from otoscope.reports.answered import right_by_item
+    from otoscope.reports.correctness import right_by_item
 
     table = write_tables(out)
     typer.echo(f"{out / 'probes.md'}: {len(table)} rows")

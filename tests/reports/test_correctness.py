@@ -7,7 +7,7 @@ import pytest
 from otoscope.audits.perception import run
 from otoscope.audits.runs import RunError
 from otoscope.models.opening import open_model
-from otoscope.reports.answered import right_by_item
+from otoscope.reports.correctness import right_by_item
 from tests.audits.tiny_dataset import rows, write
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from otoscope.prompts.questions import SOURCE
-from otoscope.reports.perception_scores import (
+from otoscope.reports.perception.scores import (
     ACCURACY,
     ALL,
     CLUSTERED,

@@ -13,10 +13,10 @@ import datasets
 from otoscope.audits.items import Items
 from otoscope.reports import sheets
 from otoscope.reports.html import render, write
-from otoscope.reports.perception_findings import Findings, findings
-from otoscope.reports.perception_page import page_values
+from otoscope.reports.perception.findings import Findings, findings
+from otoscope.reports.perception.page import page_values
+from otoscope.reports.perception.samples import players, sample_rows, sample_sheet, samples_of
 from otoscope.reports.readings import read_runs
-from otoscope.reports.samples import players, sample_rows, sample_sheet, samples_of
 from otoscope.reports.sheets import Sheet
 
 TITLE = "# Perception report"

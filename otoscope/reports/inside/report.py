@@ -13,11 +13,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from otoscope.reports import inside_tables, sheets
+from otoscope.reports import sheets
 from otoscope.reports.html import render, write
-from otoscope.reports.inside_figures import Line, Point, Scale, bar_panel, fitting, line_panel
-from otoscope.reports.inside_reading import BASE, Study, model_name, read_study, taught
-from otoscope.reports.perception_page import heat
+from otoscope.reports.inside import tables as inside_tables
+from otoscope.reports.inside.figures import Line, Point, Scale, bar_panel, fitting, line_panel
+from otoscope.reports.inside.reading import BASE, Study, model_name, read_study, taught
+from otoscope.reports.perception.page import heat
 from otoscope.reports.sheets import Sheet
 
 TITLE = "# Inside"

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from otoscope.cli import app
 from otoscope.probes import encoded, table
-from otoscope.reports.inside import write_inside
-from otoscope.reports.inside_figures import Line, Point, Scale, line_panel
-from otoscope.reports.inside_reading import NoStudy, read_study
-from otoscope.reports.inside_tables import (
+from otoscope.reports.inside.figures import Line, Point, Scale, line_panel
+from otoscope.reports.inside.reading import NoStudy, read_study
+from otoscope.reports.inside.report import write_inside
+from otoscope.reports.inside.tables import (
     encoded_at_last,
     heat_maps,
     position_rows,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from otoscope.reports.perception_scores import RUN, N
+from otoscope.reports.perception.scores import RUN, N
 from otoscope.reports.readings import Answers, Run
 from otoscope.reports.sheets import Column, Sheet
 from otoscope.statistics.labels import ratio

@@ -2,10 +2,10 @@
 
 import pytest
 
-from otoscope.reports.perception_findings import findings
+from otoscope.reports.perception.findings import findings
 from otoscope.reports.readings import read_runs
-from tests.reports.test_report import only
-from tests.reports.tiny_runs import eight_and_four, row, said, write_run
+from tests.reports.perception.test_perception_scores import only
+from tests.reports.perception.tiny_runs import eight_and_four, row, said, write_run
 
 
 def found_in(tmp_path, *runs):

@@ -6,13 +6,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from otoscope.reports import strips
-from otoscope.reports.perception_findings import Findings
-from otoscope.reports.perception_scores import ALL, ORDERS
+from otoscope.reports.perception import strips
+from otoscope.reports.perception.findings import Findings
+from otoscope.reports.perception.samples import SampleAudio
+from otoscope.reports.perception.scores import ALL, ORDERS
+from otoscope.reports.perception.strips import Mark
 from otoscope.reports.readings import Run
-from otoscope.reports.samples import SampleAudio
 from otoscope.reports.sheets import Row, Sheet, in_per_cent
-from otoscope.reports.strips import Mark
 
 BIAS_SHAPES = {"rising clips": "up", "falling clips": "down", "unchanged clips": "ring"}
 

@@ -9,12 +9,12 @@ import datasets
 import pytest
 
 from otoscope.audits.runs import RunError
-from otoscope.reports import samples, strips
-from otoscope.reports.perception import report
+from otoscope.reports.perception import samples, strips
+from otoscope.reports.perception.report import report
+from otoscope.reports.perception.samples import samples_of
+from otoscope.reports.perception.strips import Mark
 from otoscope.reports.readings import read_runs
-from otoscope.reports.samples import samples_of
-from otoscope.reports.strips import Mark
-from tests.reports.tiny_runs import eight_and_four, row, said, write_run
+from tests.reports.perception.tiny_runs import eight_and_four, row, said, write_run
 
 NASTY = "</script><b>bold</b> & \"quoted\" 'x' {{ 7 * 7 }} <img src=x onerror=alert(1)>"
 

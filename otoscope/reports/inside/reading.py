@@ -19,8 +19,8 @@ from otoscope.errors import InputError
 from otoscope.probes import encoded, table
 from otoscope.probes.alignment import Alignment, AlignmentError, align, refuse_other_rows
 from otoscope.probes.predicting import ProbeError
-from otoscope.reports.inside_answers import answered_rows
-from otoscope.reports.perception_scores import prompt_to_show
+from otoscope.reports.inside.answers import answered_rows
+from otoscope.reports.perception.scores import prompt_to_show
 from otoscope.reports.readings import Answers, read_runs
 from otoscope.representations.features import Features, FeaturesError
 from otoscope.representations.sites import site_of

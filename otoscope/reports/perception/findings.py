@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from otoscope.reports import perception_answers, perception_calls, perception_scores
-from otoscope.reports.perception_published import published_sheet
+from otoscope.reports.perception import answers as answers_of
+from otoscope.reports.perception import calls, scores
+from otoscope.reports.perception.beside_published import published_sheet
 from otoscope.reports.readings import BEEP, Answers, Run
 from otoscope.reports.sheets import Sheet
 from otoscope.statistics.breakdowns import Scores
@@ -36,37 +37,35 @@ class Findings:
 
 def findings(runs: Sequence[Run]) -> Findings:
     """Every table from what was read; breakdowns that no run knows are left out."""
-    shown = {
-        run.name: base for run in runs if (base := perception_scores.prompt_to_show(run, runs))
-    }
+    shown = {run.name: base for run in runs if (base := scores.prompt_to_show(run, runs))}
     with_clips = [run for run in runs if run.name in shown]
     clips = [run.clips.where(base=shown[run.name]) for run in with_clips]
     answered = list(zip(with_clips, clips, strict=True))
-    scored = [(run, perception_scores.scores_of(answers)) for run, answers in answered]
+    scored = [(run, scores.scores_of(mine)) for run, mine in answered]
     tables: dict[str, list[Sheet | None]] = {}
     if scored:
         tables["accuracy"] = [
-            perception_scores.accuracy_sheet(scored),
-            perception_scores.answers_sheet(scored, clips),
+            scores.accuracy_sheet(scored),
+            scores.answers_sheet(scored, clips),
             published_sheet(answered, shown.values()),
         ]
         tables["breakdowns"] = [
-            perception_scores.breakdown_sheet(scored, "tier"),
-            perception_scores.tier_sheet(scored),
-            perception_scores.breakdown_sheet(scored, "curve"),
-            perception_scores.breakdown_sheet(scored, "direction"),
+            scores.breakdown_sheet(scored, "tier"),
+            scores.tier_sheet(scored),
+            scores.breakdown_sheet(scored, "curve"),
+            scores.breakdown_sheet(scored, "direction"),
         ]
     tables |= {
-        "bias": [perception_answers.bias_sheet(answered)],
-        "prompts": list(perception_answers.prompt_sheets(runs)),
-        "cross": list(perception_answers.cross_sheets(runs)),
-        "formats": list(perception_answers.format_sheets(runs)),
+        "bias": [answers_of.bias_sheet(answered)],
+        "prompts": list(answers_of.prompt_sheets(runs)),
+        "cross": list(answers_of.cross_sheets(runs)),
+        "formats": list(answers_of.format_sheets(runs)),
         "beeps": list(_beeps(runs)),
-        "no_effect": [perception_answers.no_effect_sheet(answered)],
+        "no_effect": [answers_of.no_effect_sheet(answered)],
         "calls": [
-            perception_calls.status_sheet(runs),
-            perception_calls.unparsed_sheet(runs),
-            perception_calls.error_sheet(runs),
+            calls.status_sheet(runs),
+            calls.unparsed_sheet(runs),
+            calls.error_sheet(runs),
         ],
     }
     kept = {
@@ -92,8 +91,8 @@ def _beeps(runs: Sequence[Run]) -> list[Sheet]:
             bases.append(base)
     if not answered:
         return []
-    scored = [(run, perception_scores.scores_of(answers)) for run, answers in answered]
+    scored = [(run, scores.scores_of(mine)) for run, mine in answered]
     return [
-        perception_scores.accuracy_sheet(scored, "accuracy_on_beeps"),
+        scores.accuracy_sheet(scored, "accuracy_on_beeps"),
         published_sheet(answered, bases, kind=BEEP),
     ]

@@ -5,8 +5,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from otoscope.reports import published
-from otoscope.reports.perception_scores import HUMAN_NOTE
+from otoscope.reports.perception import published
+from otoscope.reports.perception.scores import HUMAN_NOTE
 from otoscope.reports.readings import BEEP, CLIP, Answers, Run
 from otoscope.reports.sheets import Column, Sheet, matrix
 from otoscope.reports.tables import Table, tabulate

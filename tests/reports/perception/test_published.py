@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from otoscope.reports import published
+from otoscope.reports.perception import published
 from otoscope.reports.tables import Tally, increase_share, parsed_rate, percent, total
 
 MAIN = """

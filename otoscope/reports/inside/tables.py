@@ -8,7 +8,7 @@ import numpy as np
 from otoscope.probes.alignment import alignment_table
 from otoscope.probes.predicting import PROBE, RIDGE
 from otoscope.probes.table import ALL
-from otoscope.reports.inside_reading import BASE, Study, is_said, model_name, taught
+from otoscope.reports.inside.reading import BASE, Study, is_said, model_name, taught
 from otoscope.reports.sheets import Column, Kind, Sheet, matrix
 from otoscope.representations.sites import OUTPUT_POSITION
 

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from otoscope.audits.runs import load_run
-from otoscope.reports import published
-from otoscope.reports.perception import report
-from otoscope.reports.perception_findings import findings
-from otoscope.reports.perception_published import published_sheet
+from otoscope.reports.perception import published
+from otoscope.reports.perception.beside_published import published_sheet
+from otoscope.reports.perception.findings import findings
+from otoscope.reports.perception.report import report
 from otoscope.reports.readings import OUTCOMES, read_runs
 from otoscope.reports.verdicts import verdicts
 from otoscope.responses.reading import read_answers
 from otoscope.statistics.direction import score_directions
-from tests.reports.tiny_runs import eight_and_four, row, said, write_run
+from tests.reports.perception.tiny_runs import eight_and_four, row, said, write_run
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
