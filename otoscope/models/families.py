@@ -1,12 +1,15 @@
 """What differs between the audio language models of transformers: one literal table.
 
-To add a family: name its classes, what its processor makes of sound and how long a clip may be. The
-rest (chat template, placeholder, rate) is asked of the checkpoint itself.
+Asking, extraction and fine-tuning read this table, so a new family is one new entry. Chat template,
+placeholder and sampling rate come from the checkpoint itself. Contract tests run on every entry
+that can be built with random weights.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from operator import attrgetter
+from typing import Any, Literal
 
+from otoscope.models.base import ModelError
 from otoscope.registry import Registry
 
 Proven = Literal["real weights", "tiny", "unrun"]
@@ -14,22 +17,28 @@ Proven = Literal["real weights", "tiny", "unrun"]
 
 @dataclass(frozen=True)
 class Family:
-    """How to ask the models of one `model_type`.
+    """The models of one `model_type`. Paths lead to modules of the transformers model.
 
     Attributes:
         model_type: As a checkpoint's `config.json` has it.
         model: Class in transformers.
         processor: Class in transformers that makes its inputs.
-        features: Names of the tensors that hold sound; the first one holds the features.
+        features: Names of the audio input tensors; the first one holds the features.
         window: Longest clip in seconds: a number, an attribute of the processor that says so, or
-            None where nothing cuts.
-        truncates: The processor cuts what is longer in silence, or with nothing but a log line.
+            None where there is no limit.
+        truncates: The processor cuts longer clips without an error.
+        decoder: Path of the module with `layers` and the final `norm`, whose output enters the
+            output layer.
+        projector: Path of the module whose output replaces the clip's placeholder tokens.
+        audio_tower: Path of the audio encoder.
+        scale: Attribute of the decoder by which all its inputs are multiplied, so that hidden
+            state 0 is the projector's output times that; None where there is none.
         clips: Most clips in one question, or None for any number.
         chat: `parts`: the processor's template takes a list of parts and sets the placeholders.
             `words`: the tokenizer's template takes one text, with the placeholders in it.
-            `mistral`: mistral-common does all of it, and takes encoded files.
-        batched: Questions may share a batch. Where padding changes what is heard they may not.
-        own_adapter: Folder in the checkpoint with the adapter that it hears with.
+            `mistral`: mistral-common renders and encodes, and takes audio files.
+        batched: Questions may share a batch. False where padding changes the audio features.
+        own_adapter: Folder in the checkpoint with the adapter that its audio input needs.
         needs: What to install besides the extra `[models]`.
         proven: `real weights`: answered with a published checkpoint; `tiny`: with random weights of
             its architecture and its own processor; `unrun`: neither.
@@ -42,6 +51,10 @@ class Family:
     features: tuple[str, ...]
     window: float | str | None
     truncates: bool
+    decoder: str = "model.language_model"
+    projector: str = "model.multi_modal_projector"
+    audio_tower: str = "model.audio_tower"
+    scale: str | None = None
     clips: int | None = None
     chat: Literal["parts", "words", "mistral"] = "parts"
     batched: bool = True
@@ -58,6 +71,7 @@ _OMNI = Family(
     features=("input_features", "feature_attention_mask"),
     window="feature_extractor.chunk_length",
     truncates=True,
+    projector="model.audio_tower.proj",
     needs=("torchvision", "pillow"),
     proven="tiny",
     note="with stand-ins for its parts that take pictures; chat template ours",
@@ -92,7 +106,7 @@ _FAMILIES = (
         processor="VoxtralProcessor",
         features=("input_features",),
         window=2400.0,
-        truncates=False,
+        truncates=False,  # pads a clip to 30 s: hidden states of the clip cover the padding
         chat="mistral",
         needs=("mistral-common[audio]",),
         proven="tiny",
@@ -105,6 +119,9 @@ _FAMILIES = (
         features=("input_features", "input_features_mask"),
         window=None,
         truncates=False,
+        projector="model.projector",
+        audio_tower="model.encoder",
+        scale="embedding_multiplier",
         chat="words",
         needs=("torchaudio",),
         proven="tiny",
@@ -117,6 +134,9 @@ _FAMILIES = (
         features=("audio_input_features", "audio_embed_sizes", "audio_attention_mask"),
         window=None,
         truncates=False,
+        decoder="model",
+        projector="model.embed_tokens_extend.audio_embed.down_proj_for_speech",
+        audio_tower="model.embed_tokens_extend.audio_embed",
         batched=False,
         own_adapter="speech-lora",
         needs=("torchvision", "pillow"),
@@ -130,3 +150,28 @@ FAMILIES: Registry[Family] = Registry(
     {family.model_type: family for family in _FAMILIES} | {"qwen2_5_omni": _OMNI},
 )
 """`model_type` to family. Of a whole Qwen2.5-Omni the thinker is asked, which writes text."""
+
+
+def without_adapters(model: Any) -> Any:
+    """The transformers model below any adapters."""
+    from peft import PeftModel
+
+    while isinstance(model, PeftModel):
+        model = model.get_base_model()
+    return model
+
+
+def module_at(model: Any, path: str) -> Any:
+    """A module of a model by its dotted path below any adapters.
+
+    Raises:
+        ModelError: This version of transformers has no such module in that model.
+    """
+    base = without_adapters(model)
+    try:
+        return attrgetter(path)(base)
+    except AttributeError as error:
+        raise ModelError(
+            f"{type(base).__name__} has no {path!r}: this version of transformers builds it from "
+            f"other modules ({error})"
+        ) from error

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from otoscope.models.base import ModelError, Request
+from otoscope.models.families import module_at
 from otoscope.models.room import in_room
 from otoscope.models.transformers_models import TransformersModel
 from otoscope.prompts.questions import answer_word
-from otoscope.representations.layout import LAYOUTS, module_at
 from otoscope.representations.looking import Seen
 from otoscope.representations.places import Places, places_of, query_places
 from otoscope.representations.pooling import N_SEGMENTS, weights_of
@@ -36,8 +36,8 @@ class TransformersLooker:
     @cached_property
     def decoder(self) -> Any:
         """The module with `layers` and `norm`."""
-        layout = LAYOUTS[self.model.loaded.family.model_type]
-        return module_at(self.model.loaded.model, layout.decoder)
+        loaded = self.model.loaded
+        return module_at(loaded.model, loaded.family.decoder)
 
     @cached_property
     def widths(self) -> Mapping[str, int]:

@@ -2,9 +2,6 @@
 
 `all_linear` is what the published runs did: every linear layer of the wrapped model, the output
 layer and the audio tower with it (PEFT's own word of that name leaves the output layer out).
-
-To add a family: name its audio tower below. A contract test runs over every family that can be
-built.
 """
 
 import re
@@ -13,23 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from otoscope.registry import Registry
-from otoscope.representations.layout import LAYOUTS
+from otoscope.models.families import FAMILIES
 from otoscope.tuning.settings import SCOPES, TuningError
-
-TOWERS: Registry[str] = Registry(
-    "audio tower of a family",
-    {
-        "qwen2_audio": "model.audio_tower",
-        "audioflamingo3": "model.audio_tower",
-        "voxtral": "model.audio_tower",
-        "granite_speech": "model.encoder",
-        "qwen2_5_omni_thinker": "model.audio_tower",
-        "qwen2_5_omni": "model.audio_tower",
-        "phi4_multimodal": "model.embed_tokens_extend.audio_embed",
-    },
-)
-"""`model_type` to the module that hears, of the same families as `LAYOUTS`."""
 
 PARTS = {
     "lm_head": ("head",),
@@ -89,12 +71,12 @@ def plan_scope(model: Any, model_type: str, name: str) -> Scope:
 
     refuse_adapted(model)
     head = _head_of(model)
-    layout, tower = LAYOUTS[model_type], TOWERS[model_type]
+    family = FAMILIES[model_type]
     places = {
         "head": head,
-        "decoder": f"{layout.decoder}.layers",
-        "projector": layout.projector,
-        "tower": tower,
+        "decoder": f"{family.decoder}.layers",
+        "projector": family.projector,
+        "tower": family.audio_tower,
     }
     modules: dict[str, str] = {}
     shapes: dict[str, tuple[int, int]] = {}

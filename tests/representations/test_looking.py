@@ -12,7 +12,6 @@ from tiny import torch, transformers
 from otoscope.models.base import Answer, ModelError, Request
 from otoscope.models.transformers_models import open_transformers
 from otoscope.representations import hooks
-from otoscope.representations.layout import Layout
 from otoscope.representations.looking import OwnLooker, looker
 from otoscope.representations.mel import mel_features
 from tests.representations.test_pooling import plain_pooled
@@ -252,10 +251,11 @@ class TestRefusals:
         with pytest.raises(ModelError, match="gives the model no place with sound"):
             looker(qwen).look([question()], ["text.1"])
 
-    def test_a_version_of_transformers_with_other_parts(self, qwen, monkeypatch):
-        monkeypatch.setitem(hooks.LAYOUTS, "qwen2_audio", Layout("model.words", "model.ear"))
+    def test_a_version_of_transformers_with_other_parts(self, qwen):
+        family = replace(qwen.loaded.family, decoder="model.words")
+        other = replace(qwen, loaded=qwen.loaded._replace(family=family))
         with pytest.raises(ModelError, match=r"has no 'model.words'.*version of transformers"):
-            _ = hooks.TransformersLooker(qwen).widths
+            _ = hooks.TransformersLooker(other).widths
 
 
 class TestMemory:

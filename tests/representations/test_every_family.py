@@ -8,10 +8,9 @@ from test_families import opening
 from tiny import torch
 from tiny_others import OTHERS
 
-from otoscope.models.families import FAMILIES
+from otoscope.models.families import module_at
 from otoscope.models.transformers_models import open_transformers
 from otoscope.representations.hooks import TransformersLooker
-from otoscope.representations.layout import LAYOUTS, module_at
 from tests.representations.test_pooling import plain_pooled
 
 pytestmark = pytest.mark.filterwarnings(
@@ -19,10 +18,6 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:.is_gradient_checkpointing. is deprecated:FutureWarning"
 )
 WHOLE = ("qwen2_audio", "audioflamingo3")
-
-
-def test_every_family_has_a_layout():
-    assert set(LAYOUTS) == set(FAMILIES)
 
 
 @pytest.fixture(params=[*WHOLE, *OTHERS])
@@ -33,15 +28,15 @@ def model(request, tmp_path, monkeypatch):
 
 
 def test_the_decoder_begins_with_the_projectors_output_where_the_clip_is(model):
-    layout, network = LAYOUTS[model.loaded.family.model_type], model.loaded.model
-    if layout.scale is not None:  # 1 in a new configuration, where it would not be noticed
-        setattr(module_at(network, layout.decoder), layout.scale, 12.0)
+    family, network = model.loaded.family, model.loaded.model
+    if family.scale is not None:  # 1 in a new configuration, where it would not be noticed
+        setattr(module_at(network, family.decoder), family.scale, 12.0)
     made = []
-    hook = module_at(network, layout.projector).register_forward_hook(
+    hook = module_at(network, family.projector).register_forward_hook(
         lambda module, given, out: made.append(out)
     )
     # longer than one window of Audio Flamingo 3, whose windows are put together again
-    long = model.loaded.family.model_type == "audioflamingo3"
+    long = family.model_type == "audioflamingo3"
     asked = question(1, seconds=tiny.WINDOW_S * 1.5 if long else 1.3)
     found = TransformersLooker(model).look([asked], ["pre_llm", "audio.0"]).states
     hook.remove()
@@ -50,7 +45,7 @@ def test_the_decoder_begins_with_the_projectors_output_where_the_clip_is(model):
     token = processor.tokenizer.convert_tokens_to_ids(processor.audio_token)
     n_places = int((ids == token).sum())
     projected = torch.cat([out.reshape(-1, out.shape[-1]) for out in made])[:n_places]
-    scale = 12.0 if layout.scale is not None else 1.0
+    scale = 12.0 if family.scale is not None else 1.0
     expected = plain_pooled(scale * projected.numpy())
     np.testing.assert_allclose(found["pre_llm"][0], expected, atol=1e-5)
     np.testing.assert_array_equal(found["pre_llm"], found["audio.0"])
