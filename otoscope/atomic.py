@@ -1,28 +1,39 @@
-"""Writing a file so that it is either whole or absent."""
+"""Atomic writes: a file is complete or absent, never half-written."""
 
 import os
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 
-def write_atomic(path: Path, data: bytes, *, via: Path | None = None) -> Path:
-    """Puts `data` at `path` under a temporary name first; leaves a file that is already the same.
+def write_atomic(
+    path: Path,
+    content: bytes | Callable[[Path], object],
+    *,
+    via: Path | None = None,
+    sync: bool = False,
+) -> Path:
+    """Writes under a temporary name, then renames; bytes that are there already are left alone.
 
     Args:
         path: Where to; folders are made.
-        data: Everything the file shall hold.
+        content: The bytes, or a function that writes a file at the path it is given.
         via: Folder for the temporary file, on the same disk; beside `path` by default. What a kill
-            leaves is then found there.
+            leaves is then in that folder.
+        sync: Flush to disk before renaming, so that the file survives a power failure.
     """
-    if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
+    if isinstance(content, bytes) and path.is_file() and path.read_bytes() == content:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = via or path.parent
     folder.mkdir(parents=True, exist_ok=True)
-    unfinished = folder / f".{path.name}.{uuid.uuid4().hex}"
+    temporary = folder / f".{path.name}.{uuid.uuid4().hex}"
     try:
-        unfinished.write_bytes(data)
-        os.replace(unfinished, path)
+        temporary.write_bytes(content) if isinstance(content, bytes) else content(temporary)
+        if sync:
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
     finally:
-        unfinished.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     return path

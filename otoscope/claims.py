@@ -1,0 +1,170 @@
+"""Folder ownership: does a folder belong to this work, and what differs if it does not?
+
+A run, a build, features, a checkpoint and a study each own a folder. A JSON record in it says what
+decides its content. Work that is started again compares its record with the stored one.
+
+    RUNS = FolderKind("run", "run.json", RunError, may_hold=("answers",))
+    RUNS.claim(folder, {"model": "observer", "seed": 0})
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from otoscope.atomic import write_atomic
+
+MOST_SHOWN = 100  # characters of a value in a message
+
+
+class Difference(NamedTuple):
+    """A value that two records do not share; None where a record lacks it.
+
+    Attributes:
+        name: Keys joined by dots, such as `model.revision`.
+    """
+
+    name: str
+    stored: Any
+    wanted: Any
+
+    def __str__(self) -> str:
+        return f"{self.name} {_short(self.stored)}, now {_short(self.wanted)}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN // 2]}…{text[-20:]}"
+
+
+def differences(
+    stored: Mapping[str, Any], wanted: Mapping[str, Any], *, ignored: Set[str] = frozenset()
+) -> list[Difference]:
+    """What differs between two JSON records, by name; nested records are compared key by key.
+
+    Args:
+        stored, wanted: Plain data; a missing key equals None, NaN equals NaN.
+        ignored: Names that are not compared, nested ones with their dots.
+
+    >>> differences({"a": 1, "m": {"seed": 0, "x": 2}}, {"a": 1, "m": {"seed": 1, "x": 2}})
+    [Difference(name='m.seed', stored=0, wanted=1)]
+    """
+    return [found for found in _differences(stored, wanted, "") if found.name not in ignored]
+
+
+def _differences(
+    stored: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str
+) -> Iterator[Difference]:
+    for key in sorted(stored.keys() | wanted.keys()):
+        old, new = stored.get(key), wanted.get(key)
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            yield from _differences(old, new, f"{prefix}{key}.")
+        elif old != new and json.dumps(old, sort_keys=True) != json.dumps(new, sort_keys=True):
+            yield Difference(prefix + key, old, new)
+
+
+@dataclass(frozen=True)
+class FolderKind:
+    """What a folder is claimed for.
+
+    Attributes:
+        name: In messages: `another NAME`.
+        record: The file that holds the record, relative to the folder.
+        error: Class of the errors raised; it is given the message.
+        may_hold: Patterns of names that an unfinished claim leaves in a folder without a record.
+        ignored: Names in the record that are not compared, see `differences`.
+        way_out: The end of every message.
+    """
+
+    name: str
+    record: str
+    error: Callable[[str], Exception]
+    may_hold: tuple[str, ...] = ()
+    ignored: Set[str] = frozenset()
+    way_out: str = "choose another --out"
+
+    def claim(self, folder: Path, wanted: Mapping[str, Any]) -> bool:
+        """Writes the record into a free folder, or compares it with the stored one.
+
+        Processes that claim one folder at once and write more than the record need `locked`.
+
+        Returns:
+            Whether the record is new.
+
+        Raises:
+            error: The folder holds another record, an unreadable one, or something else.
+        """
+        record = self.plain(wanted)
+        if new := not self.holds(folder, record):
+            self.write(folder, record)
+        return new
+
+    def holds(self, folder: Path, wanted: Mapping[str, Any]) -> bool:
+        """Whether the folder holds this record; False where it is free. Raises as `claim` does."""
+        stored = self.read(folder)
+        if stored is None:
+            self.validate_free(folder)
+        else:
+            self.validate_same(folder, stored, wanted)
+        return stored is not None
+
+    def read(self, folder: Path) -> dict[str, Any] | None:
+        """The stored record; None where there is none."""
+        try:
+            return dict(json.loads((folder / self.record).read_text(encoding="utf-8")))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (ValueError, TypeError) as error:
+            raise self.error(f"{folder / self.record} is not readable: {error}") from error
+
+    def write(self, folder: Path, record: Mapping[str, Any]) -> None:
+        """Writes the record atomically."""
+        text = json.dumps(record, indent=1, sort_keys=True) + "\n"
+        write_atomic(folder / self.record, text.encode(), sync=True)
+
+    def plain(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """A record as JSON gives it back: lists for tuples, text for keys."""
+        try:
+            return dict(json.loads(json.dumps(record)))
+        except TypeError as error:
+            raise self.error(f"a description cannot be put in {self.record}: {error}") from None
+
+    def validate_free(self, folder: Path) -> None:
+        """Raises where a folder holds anything but what an unfinished claim leaves."""
+        allowed = (*self.may_hold, f".{self.record}.*")
+        names = (path.name for path in folder.iterdir()) if folder.is_dir() else ()
+        if any(not any(fnmatch(name, pattern) for pattern in allowed) for name in names):
+            raise self.error(f"{folder} holds something that is not a {self.name}; {self.way_out}")
+
+    def validate_same(
+        self, folder: Path, stored: Mapping[str, Any], wanted: Mapping[str, Any]
+    ) -> None:
+        """Raises where two records differ; every difference is named."""
+        if found := differences(stored, self.plain(wanted), ignored=self.ignored):
+            raise self.error(
+                f"{folder} holds another {self.name}: {'; '.join(map(str, found))}; {self.way_out}"
+            )
+
+
+@contextmanager
+def locked(path: Path, busy: Exception | None = None) -> Iterator[int]:
+    """Holds a lock on a file or folder among processes; yields its descriptor.
+
+    Args:
+        path: A folder, or a file that is made when absent.
+        busy: Raised where another process holds the lock; None waits for it.
+    """
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (fcntl.LOCK_NB if busy else 0))
+        except BlockingIOError:
+            raise busy or RuntimeError(path) from None
+        yield handle
+    finally:
+        os.close(handle)
