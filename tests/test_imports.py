@@ -69,6 +69,18 @@ def test_layers_of_the_package_look_downwards(layer):
         assert not imported(path) & others, path
 
 
+def test_datasets_share_corpora_and_building_and_nothing_else():
+    folders = {p.name for p in (ROOT / "builders").iterdir() if (p / "__init__.py").is_file()}
+    datasets = folders - {"corpora", "building"}
+    assert "vocalgrad" in datasets
+    for folder in sorted(folders):
+        others = {f"builders.{name}" for name in datasets - {folder}}
+        if folder == "corpora":
+            others.add("builders.building")
+        for path in sorted((ROOT / "builders" / folder).rglob("*.py")):
+            assert not imported(path) & others, path
+
+
 def test_import_otoscope_loads_nothing_heavy():
     heavy = HEAVY | {"numpy", "scipy", "librosa", "soundfile", "audiomentations", "matplotlib"}
     code = "import sys, otoscope; print(*sys.modules)"

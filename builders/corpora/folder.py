@@ -7,9 +7,9 @@ from pathlib import Path
 import soundfile
 
 from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
-from builders.corpora.item_ids import refuse_duplicates, safe_id
-from builders.corpora.metadata_csv import Row, read_metadata
-from builders.corpora.partition import (
+from builders.corpora.reading.item_ids import refuse_duplicates, safe_id
+from builders.corpora.reading.metadata_csv import Row, read_metadata
+from builders.corpora.reading.partition import (
     TEST_SHARE,
     VALIDATION_SHARE,
     Partition,

@@ -12,8 +12,8 @@ from typing import Any
 
 from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
 from builders.corpora.folder import EXTENSIONS
-from builders.corpora.item_ids import refuse_duplicates, safe_id
-from builders.corpora.partition import SPLITS, check_splits, keep_given, leaks, partition
+from builders.corpora.reading.item_ids import refuse_duplicates, safe_id
+from builders.corpora.reading.partition import SPLITS, check_splits, keep_given, leaks, partition
 from otoscope.atomic import write_atomic
 
 COLUMNS = {

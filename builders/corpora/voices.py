@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Float, Int16
 
 from builders.corpora.base import Corpus, CorpusError, SourceClip
-from builders.corpora.partition import carve_validation, check_splits
+from builders.corpora.reading.partition import carve_validation, check_splits
 from builders.corpora.voice_sentences import SENTENCES
 from otoscope.acoustics import codec
 from otoscope.atomic import write_atomic

@@ -11,10 +11,10 @@ from typing import Annotated
 import typer
 
 from builders.corpora.base import CorpusError, Skipped
-from builders.corpora.choose import CorpusOptions, loquacious_place, open_corpus
-from builders.corpora.loquacious_verify import verify_rows
-from builders.corpora.partition import leaks
-from builders.corpora.vctk_verify import verify
+from builders.corpora.loquacious.verification import verify_rows
+from builders.corpora.options import CorpusOptions, loquacious_place, open_corpus
+from builders.corpora.reading.partition import leaks
+from builders.corpora.vctk.verification import verify
 from builders.vocalgrad.dry import TYPICAL_S, unspoken_plan
 from builders.vocalgrad.finishing import finish
 from builders.vocalgrad.listening import Verify

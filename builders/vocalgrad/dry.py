@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from builders.corpora.choose import CorpusOptions, open_corpus, spoken_sources
+from builders.corpora.options import CorpusOptions, open_corpus, spoken_sources
 from builders.vocalgrad.making import limited
 from builders.vocalgrad.plan import Plan, Surveyed, chosen_categories
 from builders.vocalgrad.survey import survey

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from builders.corpora.choose import CORPORA
-from builders.corpora.frozen import read_loquacious
+from builders.corpora.loquacious.frozen import read_loquacious_list
+from builders.corpora.options import CORPORA
 from builders.vocalgrad.__main__ import main
-from tests.builders.test_loquacious import ids_of_the_set, write_set
+from tests.builders.corpora.test_loquacious import ids_of_the_set, write_set
 from tests.builders.tiny_corpus import contents, speak
 
 ROOT = Path(__file__).parents[2]
@@ -224,7 +224,7 @@ def test_sources_list_and_verify_of_rows(call, tmp_path):
         code, said, _ = call("sources", "list", "--source", where, "--selection", "frozen")
         lines = list(csv.reader(io.StringIO(said)))[1:]
         assert code == 0
-        assert [line[2] for line in lines] == [row.clip_id for row in read_loquacious()]
+        assert [line[2] for line in lines] == [row.clip_id for row in read_loquacious_list()]
     code, said, _ = call("sources", "verify", f"loquacious:{copy}")
     assert code == 1
     assert "0 of 100 listed clips compared, 0 missing, 0 in another row" in said

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from builders.corpora.vctk import open_vctk
+from builders.corpora.vctk.opening import open_vctk
 from builders.vocalgrad.describe import write_card
 from builders.vocalgrad.making import build, estimate, plan_build
 from builders.vocalgrad.shards import write_shard

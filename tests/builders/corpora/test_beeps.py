@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 from builders.corpora.beeps import open_beeps
-from builders.corpora.choose import CorpusOptions, open_corpus
+from builders.corpora.options import CorpusOptions, open_corpus
 from otoscope.progress import Progress
 
 

@@ -9,16 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
-from builders.corpora.item_ids import safe_id
-from builders.corpora.partition import carve_validation, check_splits
-from builders.corpora.resampled import SAMPLING_RATE, Resampled, resample
-from builders.corpora.spontaneous_layout import (
+from builders.corpora.reading.item_ids import safe_id
+from builders.corpora.reading.partition import carve_validation, check_splits
+from builders.corpora.reading.resampled import SAMPLING_RATE, Resampled, resample
+from builders.corpora.spontaneous.layout import (
     Locale,
     Utterance,
     find_tables,
     read_locale,
 )
-from builders.corpora.spontaneous_selection import (
+from builders.corpora.spontaneous.selection import (
     BELOW_S,
     LANGUAGES,
     N_TEST,

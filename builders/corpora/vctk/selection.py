@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from builders.corpora.base import CorpusError
-from builders.corpora.vctk_layout import Clip, Speaker
+from builders.corpora.vctk.layout import Clip, Speaker
 
 SEED = 42
 N_TEST_SPEAKERS = 50

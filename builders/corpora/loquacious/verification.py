@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builders.corpora.base import CorpusError
-from builders.corpora.frozen import ListedRow, read_loquacious
-from builders.corpora.loquacious import REPOSITORY, Progress, collect, drawn, listed
+from builders.corpora.loquacious.frozen import LoquaciousListRow, read_loquacious_list
+from builders.corpora.loquacious.opening import REPOSITORY, Progress, collect, drawn, listed
 from otoscope.acoustics import codec, spans
 
 AS_TYPED_S = 0.0051  # times of the list have two decimals
@@ -70,7 +70,7 @@ def verify_rows(
     Raises:
         CorpusError: The set cannot be read.
     """
-    rows = read_loquacious()
+    rows = read_loquacious_list()
     kept = collect(where, revision, listed(), work_folder, progress)
     unreadable, differ = [], []
     for row in rows:
@@ -99,7 +99,7 @@ def verify_rows(
     )
 
 
-def _span_difference(row: ListedRow, recording: codec.Recording) -> list[str]:
+def _span_difference(row: LoquaciousListRow, recording: codec.Recording) -> list[str]:
     rate = recording.sampling_rate
     found = spans.detect(codec.to_float(recording.pcm), rate).span
     here = (0.0, recording.duration_s) if found is None else (found.start / rate, found.end / rate)
@@ -114,7 +114,7 @@ def _span_difference(row: ListedRow, recording: codec.Recording) -> list[str]:
 
 
 def _common(
-    where: str, revision: str | None, work_folder: Path, rows: Sequence[ListedRow]
+    where: str, revision: str | None, work_folder: Path, rows: Sequence[LoquaciousListRow]
 ) -> tuple[int | None, str]:
     try:
         ours = {wanted.row for wanted in drawn(where, revision, work_folder)}

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import soundfile
 
-from builders.corpora import spontaneous_selection
 from builders.corpora.base import CorpusError
-from builders.corpora.partition import carve_validation
-from builders.corpora.resampled import resample
-from builders.corpora.spontaneous import open_spontaneous
-from builders.corpora.spontaneous_layout import read_locale, read_table
-from builders.corpora.spontaneous_selection import draw_clips
+from builders.corpora.reading.partition import carve_validation
+from builders.corpora.reading.resampled import resample
+from builders.corpora.spontaneous import selection as spontaneous_selection
+from builders.corpora.spontaneous.layout import read_locale, read_table
+from builders.corpora.spontaneous.opening import open_spontaneous
+from builders.corpora.spontaneous.selection import draw_clips
 from builders.vocalgrad.survey import survey
 from otoscope.acoustics import codec
 from otoscope.acoustics.codec import AudioError

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
-from builders.corpora.frozen import FrozenClip, read_frozen
-from builders.corpora.partition import (
+from builders.corpora.reading.partition import (
     VALIDATION_SHARE,
     carve_validation,
     check_splits,
     partition,
 )
-from builders.corpora.vctk_layout import Clip, Layout, Recording, measure, scan
-from builders.corpora.vctk_selection import (
+from builders.corpora.vctk.frozen import VctkListRow, read_vctk_list
+from builders.corpora.vctk.layout import Clip, Layout, Recording, measure, scan
+from builders.corpora.vctk.selection import (
     EXCLUDED,
     MIN_DURATION_S,
     SEED,
@@ -142,7 +142,7 @@ class _Build:
 
     def frozen(self, on_error: str) -> tuple[SourceClip, ...]:
         """The listed test clips, and a published train list that goes with them."""
-        listed = read_frozen()
+        listed = read_vctk_list()
         found = self.measure(self.listed_recordings(listed, on_error))
         by_id = {clip.clip_id: clip for clip in found}
         sources = [
@@ -225,7 +225,7 @@ class _Build:
                 self.skipped.append(skip)
         return [name for name in self.layout.recordings if name not in newer]
 
-    def listed_recordings(self, listed: Sequence[FrozenClip], on_error: str) -> list[Recording]:
+    def listed_recordings(self, listed: Sequence[VctkListRow], on_error: str) -> list[Recording]:
         """Recordings of a published list, in its order."""
         there = {r.clip_id: r for group in self.layout.recordings.values() for r in group}
         missing = [row.clip_id for row in listed if row.clip_id not in there]
@@ -269,7 +269,7 @@ def _source(
     )
 
 
-def _listed_span(row: FrozenClip, clips: dict[str, Clip]) -> tuple[float, float] | None:
+def _listed_span(row: VctkListRow, clips: dict[str, Clip]) -> tuple[float, float] | None:
     same = round(clips[row.clip_id].duration_s, 6) == row.duration_s
     return (row.onset_s, row.offset_s) if same else None
 

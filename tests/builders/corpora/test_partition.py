@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from builders.corpora.base import CorpusError, SourceClip
-from builders.corpora.partition import (
+from builders.corpora.reading.partition import (
     carve_validation,
     check_splits,
     keep_given,

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
-from builders.corpora.frozen import read_loquacious
 from builders.corpora.hub import audio_of, cell_text, keep_audio, refuse_unpinned
-from builders.corpora.loquacious_selection import SEED, draw_rows
-from builders.corpora.partition import check_splits
+from builders.corpora.loquacious.frozen import read_loquacious_list
+from builders.corpora.loquacious.selection import SEED, draw_rows
+from builders.corpora.reading.partition import check_splits
 from otoscope.atomic import write_atomic
 
 REPOSITORY = "speechbrain/LoquaciousSet"
@@ -137,7 +137,7 @@ def listed() -> list[Wanted]:
     """The clips of the published list."""
     return [
         Wanted(row.item_id, row.clip_id, row.row, (row.onset_s, row.offset_s), row.doubt)
-        for row in read_loquacious()
+        for row in read_loquacious_list()
     ]
 
 

@@ -15,9 +15,9 @@ from builders.corpora.base import Corpus, CorpusError, SourceClip
 from builders.corpora.beeps import open_beeps
 from builders.corpora.folder import open_folder
 from builders.corpora.hub import open_dataset
-from builders.corpora.loquacious import REPOSITORY, open_loquacious
-from builders.corpora.spontaneous import open_spontaneous
-from builders.corpora.vctk import open_vctk
+from builders.corpora.loquacious.opening import REPOSITORY, open_loquacious
+from builders.corpora.spontaneous.opening import open_spontaneous
+from builders.corpora.vctk.opening import open_vctk
 from otoscope.folders import cache_folder
 from otoscope.progress import Progress
 from otoscope.registry import Registry

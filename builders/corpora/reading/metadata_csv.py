@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from builders.corpora.base import CorpusError
-from builders.corpora.item_ids import check_id
-from builders.corpora.partition import SPLITS
+from builders.corpora.reading.item_ids import check_id
+from builders.corpora.reading.partition import SPLITS
 
 FILE_NAME = "file_name"
 

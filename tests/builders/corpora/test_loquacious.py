@@ -11,12 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
-from builders.corpora import loquacious, loquacious_verify
 from builders.corpora.base import CorpusError
-from builders.corpora.frozen import ListedRow, read_loquacious
-from builders.corpora.loquacious import open_loquacious
-from builders.corpora.loquacious_selection import draw_rows, sex_of
-from builders.corpora.loquacious_verify import verify_rows
+from builders.corpora.loquacious import opening as loquacious
+from builders.corpora.loquacious import verification as loquacious_verify
+from builders.corpora.loquacious.frozen import LoquaciousListRow, read_loquacious_list
+from builders.corpora.loquacious.opening import open_loquacious
+from builders.corpora.loquacious.selection import draw_rows, sex_of
+from builders.corpora.loquacious.verification import verify_rows
 from builders.vocalgrad.survey import Correction, survey
 from otoscope.acoustics.spans import detect
 from tests.acoustics.synthetic_speech import speech_pcm
@@ -60,7 +61,7 @@ def fake(name):
 def ids_of_the_set():
     """Every listed clip in its row, and made-up ones in all others."""
     ids = [f"other_{row}" for row in range(N_ROWS)]
-    for listed in read_loquacious():
+    for listed in read_loquacious_list():
         ids[listed.row] = listed.clip_id
     return ids
 
@@ -75,7 +76,7 @@ class TestTheList:
         curves = ("linear", "quad_first_flat", "quad_last_flat", "jump")
         ids = sorted(
             "__".join((row.item_id, row.clip_id, *condition))
-            for row in read_loquacious()
+            for row in read_loquacious_list()
             for condition in product(curves, ("low", "mid", "high"), ("up", "down"))
         )
         digest = hashlib.sha256("\n".join(ids).encode()).hexdigest()
@@ -83,7 +84,7 @@ class TestTheList:
         assert (digest[:8], digest[-4:]) == ("4b6bd942", "b1ee")
 
     def test_its_facts(self):
-        rows = read_loquacious()
+        rows = read_loquacious_list()
         assert sum(row.clip_id.startswith("common_voice_en_") for row in rows) == 17
         assert len({row.row for row in rows}) == len(rows) == 100
         assert [row.item_id for row in rows] == [
@@ -94,7 +95,7 @@ class TestTheList:
         assert all(row.onset_s == 0 for row in rows if row.whole_clip)
 
     def test_seven_of_its_spans_are_doubtful(self):
-        doubts = {row.item_id[-4:]: row.doubt for row in read_loquacious() if row.doubt}
+        doubts = {row.item_id[-4:]: row.doubt for row in read_loquacious_list() if row.doubt}
         assert set(doubts) == {"0030", "0035", "0041", "0047", "0057", "0059", "0099"}
         assert doubts["0047"] == "listed with 0.18 s of speech"
         assert doubts["0041"] == "listed without speech and with the whole clip as its span"
@@ -107,7 +108,7 @@ class TestFrozen:
             str(whole_set), work_folder=tmp_path, selection="frozen",
             progress=lambda done, total: seen.append((done, total)),
         )  # fmt: skip
-        rows = read_loquacious()
+        rows = read_loquacious_list()
         assert [(s.item_id, s.clip_id, s.span_s) for s in corpus.sources] == [
             (row.item_id, row.clip_id, (row.onset_s, row.offset_s)) for row in rows
         ]
@@ -125,19 +126,21 @@ class TestFrozen:
         ids = ids_of_the_set()
         copy = write_set(tmp_path / "set", ids[5:] + ids[:5])  # row 3 goes near the end
         corpus = open_loquacious(str(copy), work_folder=tmp_path / "w", selection="frozen")
-        assert [s.clip_id for s in corpus.sources] == [row.clip_id for row in read_loquacious()]
+        assert [s.clip_id for s in corpus.sources] == [
+            row.clip_id for row in read_loquacious_list()
+        ]
         assert any(n.startswith("100 of them stand in another row") for n in corpus.notes)
 
     def test_the_listed_row_wins_over_another_with_its_id(self, monkeypatch, tmp_path):
-        row = ListedRow("loquaciousset_test_0001", "a", 2, 0.0, 0.5, False)
-        monkeypatch.setattr(loquacious, "read_loquacious", lambda: [row])
+        row = LoquaciousListRow("loquaciousset_test_0001", "a", 2, 0.0, 0.5, False)
+        monkeypatch.setattr(loquacious, "read_loquacious_list", lambda: [row])
         copy = write_set(tmp_path / "set", ["a", "b", "a", "a"], [b"0", b"1", b"2", b"3"])
         corpus = open_loquacious(str(copy), work_folder=tmp_path / "w", selection="frozen")
         assert corpus.sources[0].path.read_bytes() == b"2"
 
     def test_a_missing_row_is_named(self, tmp_path):
         ids = ids_of_the_set()
-        first = read_loquacious()[1]
+        first = read_loquacious_list()[1]
         ids[first.row] = "somebody else"
         copy = write_set(tmp_path / "set", ids)
         with pytest.raises(CorpusError, match=r"1 of 100 chosen clips .* common_voice_en_17407933"):
@@ -149,8 +152,8 @@ class TestFrozen:
         assert [s.position for s in corpus.sources] == [0, *range(2, 100)]
 
     def test_a_row_without_sound_counts_as_missing(self, monkeypatch, tmp_path):
-        rows = [ListedRow(f"i{n}", f"c{n}", n, 0.0, 0.5, False) for n in range(2)]
-        monkeypatch.setattr(loquacious, "read_loquacious", lambda: rows)
+        rows = [LoquaciousListRow(f"i{n}", f"c{n}", n, 0.0, 0.5, False) for n in range(2)]
+        monkeypatch.setattr(loquacious, "read_loquacious_list", lambda: rows)
         copy = write_set(tmp_path / "set", ["c0", "c1"], [b"", b"x"])
         with pytest.raises(CorpusError, match="1 of 2 chosen clips are missing or without sound"):
             open_loquacious(str(copy), work_folder=tmp_path / "w", selection="frozen")
@@ -173,8 +176,8 @@ class TestFrozen:
         assert [skipped.name for skipped in decided.doubtful] == ["c1"]
 
     def test_a_span_that_ends_after_the_clip_is_refused(self, three_clips, monkeypatch, tmp_path):
-        row = ListedRow("i0", "c0", 0, 0.5, 2.5, False)
-        monkeypatch.setattr(loquacious, "read_loquacious", lambda: [row])
+        row = LoquaciousListRow("i0", "c0", 0, 0.5, 2.5, False)
+        monkeypatch.setattr(loquacious, "read_loquacious_list", lambda: [row])
         corpus = open_loquacious(str(three_clips), work_folder=tmp_path, selection="frozen")
         (refused,) = survey(corpus.sources).refused
         assert "span 0.5 to 2.5 s is not within the clip's 2 s" in refused.reason
@@ -184,12 +187,12 @@ class TestFrozen:
 def three_clips(monkeypatch, tmp_path):
     """Two seconds each: an ordinary listed span, a whole clip, and 0.15 s."""
     rows = [
-        ListedRow("i0", "c0", 0, 0.5, 1.5, False),
-        ListedRow("i1", "c1", 1, 0.0, 2.0, True),
-        ListedRow("i2", "c2", 2, 1.0, 1.15, False),
+        LoquaciousListRow("i0", "c0", 0, 0.5, 1.5, False),
+        LoquaciousListRow("i1", "c1", 1, 0.0, 2.0, True),
+        LoquaciousListRow("i2", "c2", 2, 1.0, 1.15, False),
     ]
-    monkeypatch.setattr(loquacious, "read_loquacious", lambda: rows)
-    monkeypatch.setattr(loquacious_verify, "read_loquacious", lambda: rows)
+    monkeypatch.setattr(loquacious, "read_loquacious_list", lambda: rows)
+    monkeypatch.setattr(loquacious_verify, "read_loquacious_list", lambda: rows)
     return write_set(tmp_path / "set", ["c0", "c1", "c2"], [wav(speech(n)) for n in range(3)])
 
 
@@ -332,9 +335,9 @@ class TestVerify:
         for n, pcm in enumerate(sounds):
             span = detect(pcm[np.newaxis] / 32768, RATE).span
             ends = (0.0, 2.0) if span is None else (span.start / RATE, span.end / RATE)
-            rows.append(ListedRow(f"i{n}", f"c{n}", n, *ends, span is None))
-        monkeypatch.setattr(loquacious, "read_loquacious", lambda: rows)
-        monkeypatch.setattr(loquacious_verify, "read_loquacious", lambda: rows)
+            rows.append(LoquaciousListRow(f"i{n}", f"c{n}", n, *ends, span is None))
+        monkeypatch.setattr(loquacious, "read_loquacious_list", lambda: rows)
+        monkeypatch.setattr(loquacious_verify, "read_loquacious_list", lambda: rows)
         copy = write_set(tmp_path / "set", ["c0", "c1", "c2"], [wav(pcm) for pcm in sounds])
         report = verify_rows(str(copy), work_folder=tmp_path / "w")
         assert report.agrees
@@ -368,5 +371,5 @@ class TestVerify:
         rng.shuffle(women)
         rng.shuffle(men)
         drawn = {*women[:50], *men[:50]}
-        assert report.n_drawn == sum(row.row in drawn for row in read_loquacious())
+        assert report.n_drawn == sum(row.row in drawn for row in read_loquacious_list())
         assert len(report.unreadable) == 100  # made-up sound

@@ -9,9 +9,9 @@ import soundfile
 
 from builders.corpora.base import CorpusError
 from builders.corpora.folder import EXTENSIONS, open_folder
-from builders.corpora.item_ids import safe_id
+from builders.corpora.reading.item_ids import safe_id
 
-REAL = Path(__file__).parents[2].parent / "shared" / "data" / "real"
+REAL = Path(__file__).parents[3].parent / "shared" / "data" / "real"
 
 
 def second_of_silence():

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from builders.corpora.base import CorpusError
-from builders.corpora.spontaneous_layout import Utterance
+from builders.corpora.spontaneous.layout import Utterance
 
 LANGUAGES = {
     "cdo": "Eastern Min",

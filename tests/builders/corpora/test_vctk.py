@@ -12,18 +12,18 @@ import pytest
 import soundfile
 
 from builders.corpora.base import CorpusError
-from builders.corpora.frozen import FrozenClip, read_frozen
-from builders.corpora.vctk import open_vctk
-from builders.corpora.vctk_layout import Clip, Speaker, parse_speakers, scan
-from builders.corpora.vctk_selection import (
+from builders.corpora.vctk.frozen import VctkListRow, read_vctk_list
+from builders.corpora.vctk.layout import Clip, Speaker, parse_speakers, scan
+from builders.corpora.vctk.opening import open_vctk
+from builders.corpora.vctk.selection import (
     accent_group,
     draw_speakers,
     draw_test_clips,
     draw_train_clips,
 )
-from builders.corpora.vctk_verify import verify
+from builders.corpora.vctk.verification import verify
 
-REAL = Path(__file__).parents[2].parent / "shared" / "data" / "real" / "vctk"
+REAL = Path(__file__).parents[3].parent / "shared" / "data" / "real" / "vctk"
 
 # Who the 108 speakers of VCTK 0.80 are (a fact from its speaker-info.txt).
 SPEAKERS = {
@@ -178,7 +178,7 @@ class TestSpeakerInfo:
 class TestPublishedTestSelection:
     def test_the_draw_gives_the_speakers_of_the_published_list(self):
         drawn = draw_speakers((PEOPLE[name] for name in CANDIDATES), random.Random(42))
-        assert drawn == sorted({row.speaker_id for row in read_frozen()})
+        assert drawn == sorted({row.speaker_id for row in read_vctk_list()})
 
     def test_the_draw_is_balanced_as_published(self, published):
         speakers = [PEOPLE[name] for name in published[0]]
@@ -292,7 +292,7 @@ class TestFrozenList:
         conditions = list(product(curves, ("low", "mid", "high"), ("up", "down")))
         ids = sorted(
             "__".join((row.item_id, row.clip_id, *condition))
-            for row in read_frozen()
+            for row in read_vctk_list()
             for condition in conditions
         )
         digest = hashlib.sha256("\n".join(ids).encode()).hexdigest()
@@ -300,19 +300,19 @@ class TestFrozenList:
         assert (digest[:8], digest[-5:]) == ("0ed4dd64", "114e8")
 
     def test_its_facts(self):
-        durations = [row.duration_s for row in read_frozen()]
-        spans = [row.offset_s - row.onset_s for row in read_frozen()]
+        durations = [row.duration_s for row in read_vctk_list()]
+        spans = [row.offset_s - row.onset_s for row in read_vctk_list()]
         assert (min(durations), max(durations)) == (3.031042, 7.552812)
         assert np.mean(durations) == pytest.approx(4.095, abs=5e-4)
         assert np.mean(spans) == pytest.approx(2.323, abs=5e-4)
         assert np.median(spans) == pytest.approx(2.125, abs=5e-4)
-        assert not {"p306_140", "p360_140"} & {row.clip_id for row in read_frozen()}
+        assert not {"p306_140", "p360_140"} & {row.clip_id for row in read_vctk_list()}
 
     @pytest.fixture
     def three_clips(self, tmp_path):
         """The first two listed clips as long as listed, the third a little longer."""
         (tmp_path / "speaker-info.txt").write_text("226  22  M    English\n230  22  F    English\n")
-        for place, row in enumerate(read_frozen()[:3]):
+        for place, row in enumerate(read_vctk_list()[:3]):
             for kind in ("wav48", "txt"):
                 (tmp_path / kind / row.speaker_id).mkdir(parents=True, exist_ok=True)
             seconds = row.duration_s + (0.01 if place == 2 else 0)
@@ -375,7 +375,7 @@ class TestOpening:
         corpus = open_vctk(tmp_path)
         assert (corpus.name, corpus.licence) == ("VCTK 0.92", "cc-by-4.0")
         assert sorted({s.speaker_id for s in corpus.sources}) == sorted(
-            {row.speaker_id for row in read_frozen()}
+            {row.speaker_id for row in read_vctk_list()}
         )
         assert {s.path.name[8:] for s in corpus.sources} == {"_mic1.flac"}
         assert {s.name for s in corpus.skipped} == {"p315", "p280", "s5"}
@@ -447,7 +447,7 @@ class TestOpening:
 
 class TestVerify:
     def test_same_draw_and_another_order(self, old_corpus, published):
-        rows = [FrozenClip(i, c.clip_id, c.duration_s, 0.0, 1.0, 0) for i, c in published[1]]
+        rows = [VctkListRow(i, c.clip_id, c.duration_s, 0.0, 1.0, 0) for i, c in published[1]]
         report = verify(old_corpus, listed=rows)
         assert report.complete
         assert (report.selection, report.durations, report.segments) == ((), (), ())
@@ -463,12 +463,12 @@ class TestVerify:
         wave[23_999] = 0  # or the pre-emphasis leaves an echo in the next frame
         path = tmp_path / "wav48" / "p225" / "p225_001.wav"
         soundfile.write(path, wave, 16_000, subtype="PCM_16")
-        rows = [FrozenClip("p225_01", "p225_001", 2.0, 0.5, 1.5, 1)]
+        rows = [VctkListRow("p225_01", "p225_001", 2.0, 0.5, 1.5, 1)]
         report = verify(tmp_path, listed=rows)
         assert report.agrees
         assert not report.complete
         assert "needs 50 test speakers" in report.selection_note
-        wrong = FrozenClip("p225_01", "p225_001", 2.000001, 0.5, 1.51, 2)
+        wrong = VctkListRow("p225_01", "p225_001", 2.000001, 0.5, 1.51, 2)
         report = verify(tmp_path, listed=[wrong, rows[0]._replace(clip_id="p225_009")])
         assert report.missing == ("p225_009",)
         assert report.durations == ("p225_001: 2.000001 s listed, 2.000000 s here",)

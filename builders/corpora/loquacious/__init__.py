@@ -1,0 +1,1 @@
+"""LoquaciousSet: the published selection, the frozen list, verification."""

@@ -1,0 +1,1 @@
+"""What corpora share when they read: ids, tables, splits, resampled audio."""

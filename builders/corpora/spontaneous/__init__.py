@@ -1,0 +1,1 @@
+"""Common Voice Spontaneous Speech: tables of a folder and the published selection."""

@@ -1,0 +1,1 @@
+"""VCTK: layouts of a folder, the published selection, the frozen list, verification."""
