@@ -32,9 +32,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.recordings import Recorded, recordings
 from builders.corpora.base import CorpusError
 from otoscope.acoustics import codec
-from otoscope.acoustics.confounds import BOUND, NUMBERS_ONLY, contrasts, intends
+from otoscope.acoustics.confounds import NUMBERS_ONLY, contrasts, intends
 from otoscope.acoustics.contrasts import CONTRASTS
-from otoscope.acoustics.gradients import attribute_of
+from otoscope.acoustics.gradients import GRADIENTS, attribute_of
 from otoscope.acoustics.rendering import CONDITIONS, Source
 from otoscope.acoustics.spans import Span
 from otoscope.progress import Shown
@@ -53,15 +53,15 @@ N_PER_SOURCE = 24
 LISTENERS: dict[str, Callable[[str, str], bool]] = {
     "side effects": lambda category, name: not intends(category, name),
     "avoidable side effects": lambda category, name: (
-        not (intends(category, name) or name in BOUND[category])
+        not (intends(category, name) or name in GRADIENTS[category].unavoidable)
     ),
     "the factor itself": intends,
     "everything": lambda category, name: True,
 }
 """Which measures a listener trained on a category is given.
 
-Side effects are the measures that are not part of the factor; those that no rendering of it can
-be free of (`BOUND`) are no leak of the published rules, and the avoidable ones leave them out.
+Side effects are the measures that are not part of the factor. Those that no rendering of it can be
+free of (`unavoidable`) are no leak of the published rules; the avoidable ones leave them out.
 """
 OFF = ~np.eye(len(CATEGORIES), dtype=bool)
 

@@ -35,7 +35,6 @@ from builders.vocalgrad.observe import Rate
 from otoscope.acoustics.confounds import ConfoundRow, Confounds, measure_confounds
 from otoscope.acoustics.fitted import cross_fitted
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of
-from otoscope.acoustics.measures import CUES
 from otoscope.acoustics.observers import constant_of
 from otoscope.acoustics.trajectories import TIERS
 from otoscope.progress import Shown
@@ -75,11 +74,11 @@ def observers(heard: Sequence[Listened], profile: str) -> list[ObserverRow]:
         (category, left_out.speaker): constant_of(
             [h.source_slopes[category] for h in heard if h.speaker != left_out.speaker]
         )
-        for category in CUES
+        for category in GRADIENTS
         for left_out in heard
     }
     rows = []
-    for category in CUES:
+    for category in GRADIENTS:
         clips = [
             clip for h in heard for clip in h.clips[profile] if clip.contrasted.category == category
         ]

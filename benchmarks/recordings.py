@@ -18,7 +18,7 @@ from builders.corpora.folder import list_audio
 from otoscope.acoustics import codec
 from otoscope.acoustics.confounds import Contrasted, contrasts, measured_in
 from otoscope.acoustics.fitted import segments
-from otoscope.acoustics.measures import CUES
+from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.observers import direction_with_source, slope
 from otoscope.acoustics.rendering import CONDITIONS, NothingChanges, Source
 from otoscope.acoustics.spans import Span, decide
@@ -110,8 +110,8 @@ def listen(recorded: Recorded, profiles: Sequence[str], tiers: Sequence[str]) ->
     heard = Listened(
         recorded.speaker, {}, {p: [] for p in profiles}, {p: Counter() for p in profiles}
     )
-    for category, cue in CUES.items():
-        before = cue(pcm, rate, span)
+    for category, gradient in GRADIENTS.items():
+        before = gradient.cue(pcm, rate, span)
         heard.source_slopes[category] = slope(before)
         for profile in profiles:
             for cell in (cell for cell in CONDITIONS if cell.tier in tiers):
@@ -125,7 +125,7 @@ def listen(recorded: Recorded, profiles: Sequence[str], tiers: Sequence[str]) ->
                     heard.n_idle[profile][category] += 1
                     continue
                 samples = made.to_pcm().pcm
-                track = cue(samples, rate, made.span)
+                track = gradient.cue(samples, rate, made.span)
                 found = contrasts(samples, rate, made.span, measured_in(category))
                 heard.clips[profile].append(
                     Judged(

@@ -19,7 +19,7 @@ COLUMNS = tuple(name for name in CONTRASTS if name not in NUMBERS_ONLY)
 """Contrasts that some category has as a confound; each is a column of the table."""
 
 TOGETHER = ("all together", "free ones together")
-"""All confounds of a category in one model, and those that are not in `BOUND`."""
+"""All confounds of a category in one model, and those that are not `unavoidable`."""
 
 WIDEST, MARK = "high", "†"
 

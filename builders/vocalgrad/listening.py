@@ -24,7 +24,8 @@ import otoscope.acoustics
 from builders.vocalgrad.plan import SPLITS, Plan, Shard
 from builders.vocalgrad.shards import STATE, decode, making_folder
 from otoscope.acoustics.confounds import Contrasted, contrasts, measured_in
-from otoscope.acoustics.measures import CUES, Track
+from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.measures import Track
 from otoscope.acoustics.observers import direction_with_source, slope
 from otoscope.acoustics.rendering import CONDITIONS
 from otoscope.acoustics.spans import Span
@@ -180,7 +181,8 @@ def listen(plan: Plan, folder: Path, shard: Shard, *, n_each: int) -> ShardHeard
     for k, surveyed in enumerate(plan.sources_of(shard), start=shard.first):
         recording = decode(surveyed)
         for name in plan.categories:
-            track = CUES[name](recording.pcm, recording.sampling_rate, Span(*surveyed.span))
+            span = Span(*surveyed.span)
+            track = GRADIENTS[name].cue(recording.pcm, recording.sampling_rate, span)
             tracks[name, surveyed.source.clip_id] = track
             slopes[name].append(slope(track))
         chosen[surveyed.source.clip_id] = sampled_cells(k, n_each)
@@ -209,7 +211,7 @@ def _hear(row: dict, category: str, source: Track) -> Heard:
     samples, rate = soundfile.read(io.BytesIO(row["audio"]["bytes"]), dtype="int16", always_2d=True)
     samples = np.ascontiguousarray(samples.T)
     span = Span(round(row["span_start_s"] * rate), round(row["span_end_s"] * rate))
-    track = CUES[category](samples, rate, span)
+    track = GRADIENTS[category].cue(samples, rate, span)
     condition = category, row["tier"], row["direction"], row["source_id"]
     contrasted = None
     if not row["no_effect"]:

@@ -32,36 +32,6 @@ MAX_EXAMPLE_BYTES = 600_000  # of PCM; 6 s at 48 kHz
 MAX_SOUND_BYTES = 6_000_000  # as text a third more; with beeps and pictures under 12 MB
 FEW_CLIPS = 20  # below, a share says little and is drawn in grey
 
-MOVES_OTHERWISE = {
-    "controlled": {
-        "voice_pitch": "The voice slides up in an up clip and down in a down clip; formants, pace "
-        "and level stay.",
-        "voice_vibration": "A tremor gets deeper and faster in an up clip, and calms down in a "
-        "down clip; the level over a cycle stays.",
-    },
-}
-"""By profile, what differs from `MOVES`."""
-
-MOVES = {
-    "volume": "The level of the speech grows in an up clip and sinks in a down clip.",
-    "speaking_speed": "Speech gets faster in an up clip, slower in a down clip, at the same pitch.",
-    "voice_pitch": "The voice, formants too, slides up in an up clip and down in a down clip; "
-    "its pace stays.",
-    "background_noise": "White noise swells from nothing in an up clip and fades away in a down "
-    "clip.",
-    "audio_distortion": "Samples are held for longer and longer in an up clip, so its effective "
-    "sampling rate falls and metallic images of the voice appear; a down clip clears up.",
-    "audio_roughness": "Bits are taken away in an up clip, so it grows coarser; a down clip gets "
-    "them back.",
-    "voice_clarity": "A low-pass filter opens in an up clip, from muffled to clear, and closes in "
-    "a down clip.",
-    "voice_vibration": "A tremor of the level gets deeper and faster in an up clip, and calms down "
-    "in a down clip.",
-    "echo": "More and more of a reverberating room is mixed in during an up clip, less and less "
-    "during a down clip.",
-}
-"""What one hears, by category; one sentence each."""
-
 
 class Shown(NamedTuple):
     """A stored clip with what made it: its row, its sound, and how its parameter moves."""
@@ -246,7 +216,7 @@ def _card(
         "category": category,
         "attribute": attribute,
         "question": ask("main", attribute),
-        "moves": MOVES_OTHERWISE.get(profile, {}).get(category, MOVES[category]),
+        "moves": GRADIENTS[category].description_in(profile),
         "left_out": [reason for name, _, reason in example.left_out if name == category],
         "parameter": GRADIENTS[category].parameter,
         "source_figure": figures.clip_figure(

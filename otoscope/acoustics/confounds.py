@@ -1,6 +1,6 @@
 """What moves besides the named factor, and how well it tells the label.
 
-A category's question is about one factor. `INTENDED` says which measures that factor implies; each
+A category's question is about one factor. Its `intended` measures follow from that factor; each
 other measure that differs between clips labelled `increase` and `decrease` is a confound: whoever
 answers right may have heard that instead.
 """
@@ -16,29 +16,11 @@ from otoscope.acoustics.contrasts import CONTRASTS, EDGES
 from otoscope.acoustics.contrasts import Contrasts as Contrasts
 from otoscope.acoustics.contrasts import Reason as Reason
 from otoscope.acoustics.contrasts import contrasts as contrasts
-from otoscope.acoustics.measures import CUES, MEASURES
+from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.measures import MEASURES
 from otoscope.acoustics.trajectories import LABELS
-from otoscope.registry import Registry
 from otoscope.statistics.intervals import UNKNOWN, Interval
 from otoscope.statistics.separation import stratified_auc
-
-HEAD, TAIL = "head", "tail"
-
-INTENDED: Registry[frozenset[str]] = Registry(
-    "category",
-    {
-        "volume": frozenset({"level", "noise_floor", HEAD, TAIL}),
-        "speaking_speed": frozenset({"tempo", "duration"}),
-        "voice_pitch": frozenset({"pitch"}),
-        "background_noise": frozenset({"noise_floor", "snr", "bandwidth"}),
-        "audio_distortion": frozenset({"noise_floor", "bandwidth"}),
-        "audio_roughness": frozenset({"noise_floor", "bandwidth"}),
-        "voice_clarity": frozenset({"bandwidth", "high_band_level"}),
-        "voice_vibration": frozenset({"modulation"}),
-        "echo": frozenset({"modulation", TAIL}),
-    },
-)
-"""The measures that each category's factor implies, besides the cue it is told by (`CUES`)."""
 
 NUMBERS_ONLY = frozenset({"holding", "quantisation_step"})
 """Measures of the numbers in a file, measured only where they are the cue.
@@ -47,66 +29,6 @@ They look at exact equality of 16-bit values, which no loudspeaker and no resamp
 passes on, and which any change of gain undoes: elsewhere they would accuse a clip of what nobody
 can hear. Reverberance is the cue of echo alone, but it is sound, and is measured everywhere.
 """
-
-_UNEQUAL = "halves of equal time hold unequal parts of the sentence"
-_FILLS = "sound that was not there has high frequencies, and lies between and under what was said"
-_VALLEYS = "the depth of the envelope's valleys, which is what noise and error fill"
-_STIRS = "what is added moves by itself, and movement is the clock of tempo"
-
-BOUND: Registry[Mapping[str, str]] = Registry(
-    "category",
-    {
-        "volume": {},
-        "speaking_speed": {
-            "modulation": "a faster envelope is a faster envelope",
-            "reverberance": "the valleys of fast speech are short, and less deep",
-            **dict.fromkeys(
-                ("level", "pitch", "noise_floor", "snr", "bandwidth", "high_band_level"), _UNEQUAL
-            ),
-        },
-        "voice_pitch": {
-            "snr": "harmonics that lie further apart leave more of the spectrum empty",
-            "bandwidth": "harmonics that lie further apart end at another place",
-        },
-        "background_noise": {
-            "high_band_level": _FILLS,
-            "reverberance": _VALLEYS,
-            "modulation": "noise fills the dips of the envelope",
-            "tempo": _STIRS,
-        },
-        "audio_distortion": {
-            "high_band_level": _FILLS,
-            "snr": _FILLS,
-            "reverberance": _VALLEYS,
-            "tempo": _STIRS,
-        },
-        "audio_roughness": {
-            "high_band_level": _FILLS,
-            "snr": _FILLS,
-            "reverberance": _VALLEYS,
-            "tempo": _STIRS,
-        },
-        "voice_clarity": {
-            "noise_floor": "a low-pass empties the spectrum, and the floor is its emptiest tenth",
-            "snr": "a low-pass empties the spectrum, and the floor is its emptiest tenth",
-            "reverberance": "the valleys are deepest where a low-pass leaves nothing",
-        },
-        "voice_vibration": {
-            "reverberance": "a tremor digs valleys into the envelope",
-            "bandwidth": "a tremor lets its loud moments speak for the quiet ones beside them",
-            "tempo": _STIRS,
-        },
-        "echo": {
-            "noise_floor": _FILLS,
-            "snr": _FILLS,
-            "bandwidth": _FILLS,
-            "high_band_level": _FILLS,
-            "tempo": "reverberation smears the movement that is the clock of tempo",
-            "pitch": "what lingers has the pitch of a moment ago, and voices fall",
-        },
-    },
-)
-"""Confounds that no rendering of the factor can be free of, and why; by category."""
 
 N_FOLDS = 5
 LEAST_SOURCES = 4
@@ -122,10 +44,10 @@ def intends(category: str, name: str) -> bool:
     """
     if name not in CONTRASTS:
         MEASURES[name]  # refuses with a suggestion
-    implied = INTENDED[category]
+    gradient = GRADIENTS[category]
     if name == EDGES:
-        return bool(implied & {HEAD, TAIL})
-    return name in implied or MEASURES.get(name) is CUES[category]
+        return bool(gradient.intended & {"head", "tail"})
+    return name in gradient.intended or MEASURES.get(name) is gradient.cue
 
 
 def measured_in(category: str) -> tuple[str, ...]:
@@ -202,7 +124,7 @@ class TogetherRow:
 
 @dataclass(frozen=True)
 class Confounds:
-    """What tells the label, category by category, in the order of `INTENDED` and `CONTRASTS`.
+    """What tells the label, category by category, in the order of `GRADIENTS` and `CONTRASTS`.
 
     Two rows of `together` for each category: of all confounds, and of the free ones.
     """
@@ -231,8 +153,8 @@ def measure_confounds(clips: Iterable[Contrasted], *, tier: str | None = None) -
         if tier in (None, clip.tier):
             by_category.setdefault(clip.category, []).append(clip)
     for category in by_category:
-        INTENDED[category]  # an unknown one is refused by name
-    ordered = [(c, _Labelled(by_category[c])) for c in INTENDED if c in by_category]
+        GRADIENTS[category]  # an unknown one is refused by name
+    ordered = [(c, _Labelled(by_category[c])) for c in GRADIENTS if c in by_category]
     return Confounds(
         tuple(
             _row(category, name, labelled)
@@ -273,7 +195,7 @@ def _row(category: str, name: str, labelled: _Labelled) -> ConfoundRow:
         category,
         name,
         intends(category, name),
-        BOUND[category].get(name),
+        GRADIENTS[category].unavoidable.get(name),
         labelled.auc(values, known),
         int(known.sum()),
         len(np.unique(labelled.sources[known])),
@@ -282,7 +204,7 @@ def _row(category: str, name: str, labelled: _Labelled) -> ConfoundRow:
 
 
 def _together(category: str, labelled: _Labelled, *, free: bool) -> TogetherRow:
-    without = BOUND[category] if free else {}
+    without = GRADIENTS[category].unavoidable if free else {}
     names = tuple(n for n in measured_in(category) if not intends(category, n) and n not in without)
     n_sources = len(np.unique(labelled.sources))
     scores = _unseen_scores(labelled, names) if n_sources >= LEAST_SOURCES else None

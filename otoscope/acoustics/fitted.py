@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
-from otoscope.acoustics.measures import CUES, Track
+from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.measures import Track
 from otoscope.acoustics.measures.base import Samples
 from otoscope.acoustics.spans import Span
 
@@ -185,7 +186,7 @@ class FittedObserver:
             ValueError: As for every measure.
         """
         weights = self.weights[category]
-        row = segments(CUES[category](samples, sampling_rate, span))
+        row = segments(GRADIENTS[category].cue(samples, sampling_rate, span))
         (odds,) = weights.log_odds(row[np.newaxis])
         if np.isnan(odds):
             return None
@@ -213,7 +214,7 @@ def from_numbers(categories: Mapping[str, Mapping[str, Any]]) -> FittedObserver:
     """
     weights = {}
     for category, given in categories.items():
-        CUES[category]
+        GRADIENTS[category]  # an unknown one is rejected by name
         try:
             weights[category] = Weights(
                 _finite(given["typical"], N_SEGMENTS),

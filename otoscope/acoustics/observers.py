@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from otoscope.acoustics.measures import CUES, Track
+from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.measures import Track
 from otoscope.acoustics.measures.base import Samples
 from otoscope.acoustics.spans import Span
 
@@ -37,13 +38,13 @@ def cue_slope(samples: Samples, sampling_rate: int, span: Span, category: str) -
         samples: Waveform in [-1, 1) or int16, `(n_samples,)` or `(n_channels, n_samples)`.
         sampling_rate: In Hz.
         span: Start and end of speech, in samples of this clip.
-        category: A key of `CUES`.
+        category: A key of `GRADIENTS`.
 
     Raises:
         LookupError: No such category.
         ValueError: A span outside the clip or empty, samples that are not finite.
     """
-    return slope(CUES[category](samples, sampling_rate, span))
+    return slope(GRADIENTS[category].cue(samples, sampling_rate, span))
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class SlopeObserver:
 
 
 def fit_slope_observer(
-    sources: Iterable[tuple[np.ndarray, int, Span]], categories: Iterable[str] = tuple(CUES)
+    sources: Iterable[tuple[np.ndarray, int, Span]], categories: Iterable[str] = tuple(GRADIENTS)
 ) -> SlopeObserver:
     """A slope observer whose constants are the median slopes of unmodified sources.
 
@@ -80,7 +81,7 @@ def fit_slope_observer(
 
     Args:
         sources: `(samples, sampling_rate, span)` of each, as in `cue_slope`.
-        categories: Keys of `CUES`.
+        categories: Keys of `GRADIENTS`.
 
     Raises:
         LookupError, ValueError: As `cue_slope`.

@@ -19,7 +19,7 @@ from otoscope.acoustics.fitted import (
     measurable,
     segments,
 )
-from otoscope.acoustics.measures import CUES
+from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.audits.items import DatasetError, Items, open_items, splits_in
 from otoscope.models.fitted import Fitted, TrainedOn, overlap, source_of, speaker_of
 from otoscope.models.simple import span_of
@@ -91,7 +91,7 @@ def fit_observer(
     """
     others = _other_splits(dataset, split, configs, revision)
     items = open_items(dataset, configs, split=split, revision=revision)
-    rows = [row for row in items.rows if row["category"] in CUES]
+    rows = [row for row in items.rows if row["category"] in GRADIENTS]
     if not rows:
         raise DatasetError(
             f"{_named(dataset)}: split {split!r} has no clips to learn from; {WAY_OUT}"
@@ -190,7 +190,7 @@ def _listen(items: Items, rows: Sequence[Row], step: Callable[[], None]) -> _Hea
         span = span_of(sound)
         found.append(np.full(N_SEGMENTS, np.nan))
         if span is not None:
-            cue = CUES[row["category"]]
+            cue = GRADIENTS[row["category"]].cue
             found[-1] = segments(cue(sound.samples, sound.sampling_rate, span))
         heard.append(row)
     return _Heard(heard, np.reshape(found, (-1, N_SEGMENTS)), n_no_effect, n_unreadable)

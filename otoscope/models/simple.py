@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from otoscope.acoustics.measures import CUES
+from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.observers import SlopeObserver, fit_slope_observer
 from otoscope.acoustics.spans import Span, decide
 from otoscope.models.base import Answer, AudioInput, ModelError, Request, Status
@@ -72,7 +72,7 @@ class Observer:
     """
 
     def __init__(self) -> None:
-        self.observer = SlopeObserver(dict.fromkeys(CUES, 0.0))
+        self.observer = SlopeObserver(dict.fromkeys(GRADIENTS, 0.0))
         self.n_sources = 0
 
     def fit(self, sources: Iterable[AudioInput]) -> None:
@@ -106,7 +106,7 @@ class Observer:
         return heard_by_measures(asked)
 
     def _listen(self, asked: Request) -> Answer:
-        return listen(asked, CUES, self.observer.answer)
+        return listen(asked, GRADIENTS, self.observer.answer)
 
 
 def heard_by_measures(asked: Request) -> bytes:
@@ -131,7 +131,7 @@ def listen(
     """
     question = asked.question
     category = question.attribute.replace(" ", "_")
-    if category not in CUES:
+    if category not in GRADIENTS:
         return _refused(f"there is no measure for {question.attribute!r}")
     if category not in known:
         return _refused(f"it has not learned {category}")

@@ -19,7 +19,7 @@ from otoscope.acoustics.fitted import (
     segments,
 )
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.measures import CUES, Track
+from otoscope.acoustics.measures import Track
 from otoscope.acoustics.rendering import CONDITIONS, Source
 from otoscope.acoustics.spans import Span
 from otoscope.statistics.intervals import clustered_interval
@@ -236,7 +236,7 @@ def real_tracks(category, profile):
         for cell in (cell for cell in CONDITIONS if cell.tier == "high"):
             made = source.render(category, cell, clip_id=cell.clip_id(name, name), profile=profile)
             if not made.no_effect:
-                cue = CUES[category](made.to_pcm().pcm, rate, made.span)
+                cue = GRADIENTS[category].cue(made.to_pcm().pcm, rate, made.span)
                 clips.append((segments(cue), cell.direction == "up", speaker_of(name), name))
     return (np.array(column) for column in zip(*clips, strict=True))
 
@@ -245,7 +245,7 @@ def real_tracks(category, profile):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    ("category", "profile"), [(c, p) for c in sorted(CUES) for p in GRADIENTS[c].profiles]
+    ("category", "profile"), [(c, p) for c in sorted(GRADIENTS) for p in GRADIENTS[c].profiles]
 )
 def test_of_speakers_it_has_not_heard_it_tells_the_high_tier(category, profile):
     rows, rising, speakers, names = real_tracks(category, profile)

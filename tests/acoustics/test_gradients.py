@@ -56,6 +56,12 @@ class TestEveryGradient:
     rate = 16_000
     cell = Condition("high", "quad_last_flat", "down")
 
+    def test_has_a_description_that_names_both_directions(self, category, profile):
+        description = GRADIENTS[category].description_in(profile)
+        assert "up clip" in description
+        assert "down clip" in description
+        assert description.endswith(".")
+
     def source(self, **kwargs):
         return Source(speech_like(self.rate), self.rate, Span(4_000, 14_100), **kwargs)
 

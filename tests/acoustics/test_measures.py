@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from synthetic_speech import speech_like
 
-from otoscope.acoustics.measures import CUES, MEASURES, duration_s, edge_levels
+from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.measures import MEASURES, duration_s, edge_levels
 from otoscope.acoustics.measures.base import band_powers, power_spectra, speech_of
 from otoscope.acoustics.measures.voice import pace
 from otoscope.acoustics.observers import slope
@@ -110,8 +111,9 @@ class TestEveryMeasure:
 
 
 def test_every_category_has_a_cue_from_the_table_of_measures_or_a_keener_one():
-    assert len(CUES) == 9
-    assert set(CUES.values()) - set(MEASURES.values()) == {pace}
+    cues = {gradient.cue for gradient in GRADIENTS.values()}
+    assert len(cues) == 9
+    assert cues - set(MEASURES.values()) == {pace}
 
 
 def test_a_sine_of_half_scale_is_at_minus_nine_db():

@@ -5,7 +5,8 @@ import pytest
 from real_speech import needs_real_speech, real_speech
 from synthetic_speech import speech_pcm
 
-from otoscope.acoustics.measures import CUES, Track
+from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.measures import Track
 from otoscope.acoustics.observers import (
     SlopeObserver,
     cue_slope,
@@ -108,16 +109,16 @@ def named(source, category, cell, name, before):
     if rendering.no_effect:
         return None
     pcm = rendering.to_pcm().pcm
-    after = CUES[category](pcm, source.sampling_rate, rendering.span)
+    after = GRADIENTS[category].cue(pcm, source.sampling_rate, rendering.span)
     return direction_with_source(after, before) or "none"
 
 
 @pytest.mark.parametrize("direction", ["up", "down"])
-@pytest.mark.parametrize("category", sorted(CUES))
+@pytest.mark.parametrize("category", sorted(GRADIENTS))
 def test_direction_of_a_gradient_on_synthetic_speech(category, direction):
     pcm = speech_pcm(RATE, duration_s=3.0)
     source = Source(pcm, RATE, Span(4000, 45_000))
-    before = CUES[category](pcm, RATE, source.span)
+    before = GRADIENTS[category].cue(pcm, RATE, source.span)
     assert named(source, category, Condition("high", "linear", direction), "s", before) == direction
 
 
@@ -126,14 +127,14 @@ def heard(clips, category, cells):
     right = []
     for name, pcm, rate, span in clips:
         source = Source(pcm, rate, span)
-        before = CUES[category](pcm, rate, span)
+        before = GRADIENTS[category].cue(pcm, rate, span)
         answers = [named(source, category, cell, name, before) for cell in cells]
         right += [a == c.direction for a, c in zip(answers, cells, strict=True) if a is not None]
     return np.array(right, bool)
 
 
 @needs_real_speech
-@pytest.mark.parametrize("category", sorted(CUES))
+@pytest.mark.parametrize("category", sorted(GRADIENTS))
 def test_direction_of_a_gradient_on_two_real_clips(category):
     few = [clip for clip in real_speech() if clip[0] in {"p225_002", "1988-24833-0000"}]
     assert len(few) == 2
@@ -144,7 +145,7 @@ def test_direction_of_a_gradient_on_two_real_clips(category):
 @needs_real_speech
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("category", sorted(CUES))
+@pytest.mark.parametrize("category", sorted(GRADIENTS))
 def test_direction_of_a_gradient_on_all_real_speech(category):
     by_clip = [heard([clip], category, HIGH) for clip in real_speech()]
     right = np.concatenate(by_clip)
@@ -158,7 +159,7 @@ def test_direction_of_a_gradient_on_all_real_speech(category):
 @needs_real_speech
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("category", sorted(CUES))
+@pytest.mark.parametrize("category", sorted(GRADIENTS))
 def test_without_the_source_three_in_four_are_told_at_the_high_tier(category):
     clips = real_speech()
     fitted_on = [[clip[1:] for clip in clips[half::2]] for half in (0, 1)]

@@ -22,7 +22,6 @@ from benchmarks.recordings import Judged, Listened, recordings
 from builders.vocalgrad.observe import Rate
 from otoscope.acoustics.confounds import Confounds, Contrasted, measure_confounds, measured_in
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.measures import CUES
 from otoscope.acoustics.rendering import CONDITIONS
 from otoscope.statistics.intervals import UNKNOWN, Interval
 from tests.builders.tiny_corpus import speak
@@ -49,7 +48,7 @@ def heard_of(n_speakers=6, *, slope=lambda up, k: 2.0 * up - 1, leak=0.0, catego
             value["pitch"] += leak * up
             moved = Contrasted(category, *cell, f"s{k}", value, {})
             clips.append(Judged(f"p{k}", slope(up, k), row, cell.direction if k else None, moved))
-        constants = dict.fromkeys(CUES, 0.0 if k else 100.0)
+        constants = dict.fromkeys(GRADIENTS, 0.0 if k else 100.0)
         every.append(Listened(f"p{k}", constants, {"paper": clips}, {}))
     return every
 

@@ -1,7 +1,8 @@
 """The nine gradients, in the order in which the benchmark was generated.
 
-To add a gradient: write a file beside these with its `Gradient`, then name it below. A profile is
-a second function in the same file, named in the gradient's `profiles`.
+To add a gradient: write a file beside these with its `Gradient`, then name it below. Its cue, its
+description and its measures are fields of it. A profile is a second function in the same file,
+named in the gradient's `profiles`.
 """
 
 from otoscope.acoustics.gradients.audio_distortion import AUDIO_DISTORTION
@@ -31,20 +32,17 @@ GRADIENTS: Registry[Gradient] = Registry(
     },
 )
 
-BEEP_CATEGORIES = ("volume", "voice_pitch", "background_noise", "voice_vibration")
-"""Categories that make sense on a pure tone."""
-
 
 def beep_categories(profile: str) -> tuple[str, ...]:
-    """Those of `BEEP_CATEGORIES` that a profile makes of tones.
+    """The categories that a profile renders on pure tones.
 
     >>> beep_categories("controlled")
     ('volume', 'background_noise', 'voice_vibration')
     """
     return tuple(
         name
-        for name in BEEP_CATEGORIES
-        if (rules := GRADIENTS[name].profiles.get(profile)) is not None and rules.of_tones
+        for name, gradient in GRADIENTS.items()
+        if (rules := gradient.profiles.get(profile)) is not None and rules.of_tones
     )
 
 

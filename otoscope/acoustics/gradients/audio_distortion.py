@@ -5,9 +5,19 @@ from functools import partial
 import numpy as np
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
+from otoscope.acoustics.gradients.base import (
+    ADDS_MOVEMENT,
+    FILLS_SPECTRUM,
+    FILLS_VALLEYS,
+    Changed,
+    Gradient,
+    Profile,
+    controlled,
+    in_three,
+)
 from otoscope.acoustics.gradients.levels import pick_levels
 from otoscope.acoustics.loudness import level_gain, with_edges_of
+from otoscope.acoustics.measures.pcm import holding
 from otoscope.acoustics.trajectories import Trajectory
 
 LOWEST_HZ = {"low": 18_000.0, "mid": 12_000.0, "high": 6_000.0}
@@ -54,6 +64,10 @@ def any_rate(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Cha
 
 AUDIO_DISTORTION = Gradient(
     parameter="effective sampling rate (Hz)",
+    description="The effective sampling rate of a sample-and-hold falls in an up clip, which adds "
+    "spectral images of the voice, and rises in a down clip.",
+    cue=holding,
+    intended=frozenset({"noise_floor", "bandwidth"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (float(sampling_rate), LOWEST_HZ[tier]),
     profiles={
         "paper": Profile(paper, effective=hold_of),
@@ -62,5 +76,11 @@ AUDIO_DISTORTION = Gradient(
             effective=lambda value, sampling_rate: min(value, float(sampling_rate)),
             in_octaves=True,
         ),
+    },
+    unavoidable={
+        "high_band_level": FILLS_SPECTRUM,
+        "snr": FILLS_SPECTRUM,
+        "reverberance": FILLS_VALLEYS,
+        "tempo": ADDS_MOVEMENT,
     },
 )

@@ -5,8 +5,18 @@ import math
 import numpy as np
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
+from otoscope.acoustics.gradients.base import (
+    ADDS_MOVEMENT,
+    FILLS_SPECTRUM,
+    FILLS_VALLEYS,
+    Changed,
+    Gradient,
+    Profile,
+    controlled,
+    in_three,
+)
 from otoscope.acoustics.gradients.levels import pick_levels
+from otoscope.acoustics.measures.pcm import quantisation_step
 from otoscope.acoustics.trajectories import Trajectory
 
 FEWEST_BITS = {"low": 8.0, "mid": 6.0, "high": 4.0}
@@ -75,6 +85,16 @@ class Blocks:
 
 AUDIO_ROUGHNESS = Gradient(
     parameter="bit depth",
+    description="The bit depth falls in an up clip, which adds quantisation noise, and rises in a "
+    "down clip.",
+    cue=quantisation_step,
+    intended=frozenset({"noise_floor", "bandwidth"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (float(bit_depth), FEWEST_BITS[tier]),
     profiles={"paper": Profile(paper, effective=bits_of), "controlled": controlled(relative)},
+    unavoidable={
+        "high_band_level": FILLS_SPECTRUM,
+        "snr": FILLS_SPECTRUM,
+        "reverberance": FILLS_VALLEYS,
+        "tempo": ADDS_MOVEMENT,
+    },
 )

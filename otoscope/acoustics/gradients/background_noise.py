@@ -5,7 +5,17 @@ import hashlib
 import numpy as np
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
+from otoscope.acoustics.gradients.base import (
+    ADDS_MOVEMENT,
+    FILLS_SPECTRUM,
+    FILLS_VALLEYS,
+    Changed,
+    Gradient,
+    Profile,
+    controlled,
+    in_three,
+)
+from otoscope.acoustics.measures.levels import noise_floor
 from otoscope.acoustics.trajectories import Trajectory
 
 REACH = {"low": 0.03, "mid": 0.07, "high": 0.12}
@@ -80,6 +90,18 @@ def _fade(n_samples: int, n_fade: int) -> np.ndarray:
 
 BACKGROUND_NOISE = Gradient(
     parameter="noise RMS (share of speech RMS)",
+    description="White noise rises from nothing in an up clip and falls to nothing in a down clip.",
+    cue=noise_floor,
+    intended=frozenset({"noise_floor", "snr", "bandwidth"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (0.0, REACH[tier]),
-    profiles={"paper": Profile(paper), "controlled": controlled(shared)},
+    profiles={
+        "paper": Profile(paper, of_tones=True),
+        "controlled": controlled(shared, of_tones=True),
+    },
+    unavoidable={
+        "high_band_level": FILLS_SPECTRUM,
+        "reverberance": FILLS_VALLEYS,
+        "modulation": "noise fills the valleys of the envelope",
+        "tempo": ADDS_MOVEMENT,
+    },
 )

@@ -1,13 +1,14 @@
-"""What a gradient is: where its parameter goes, and how each profile makes sound of it."""
+"""What a gradient is: its parameter, its measures, and how each profile renders it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.codec import Encoded, round_within_scale, truncate_to_pcm
+from otoscope.acoustics.measures.base import Measure
 from otoscope.acoustics.trajectories import Trajectory
 
 
@@ -48,7 +49,8 @@ class Profile:
             leaves peaks to `encode`.
         refusal: Why this clip cannot be changed, or None if it can. Cells that do nothing are
             refused as well, unless `refusal` is None.
-        of_tones: Whether it can be done to a pure tone, which has no formants to keep.
+        of_tones: Whether it makes sense on a pure tone.
+        description: What moves, where the gradient's own sentence does not hold.
     """
 
     render: Render
@@ -58,7 +60,8 @@ class Profile:
     encode: Callable[[np.ndarray], Encoded] = truncate_to_pcm
     most_gain: Callable[[str], float] | None = None
     refusal: Callable[[Clip], str | None] | None = None
-    of_tones: bool = True
+    of_tones: bool = False
+    description: str = ""
 
 
 def controlled(
@@ -68,7 +71,8 @@ def controlled(
     in_octaves: bool = False,
     most_gain: Callable[[str], float] = lambda tier: GROWTH,
     refusal: Callable[[Clip], str | None] = lambda clip: None,
-    of_tones: bool = True,
+    of_tones: bool = False,
+    description: str = "",
 ) -> Profile:
     """The rules that every `controlled` profile shares; see `Profile`."""
     return Profile(
@@ -80,6 +84,7 @@ def controlled(
         most_gain=most_gain,
         refusal=refusal,
         of_tones=of_tones,
+        description=description,
     )
 
 
@@ -89,10 +94,28 @@ class Gradient:
 
     Attributes:
         parameter: What moves, with its unit.
+        description: What moves in an `up` and a `down` clip, one sentence for a reader.
+        cue: The measure that rises when the label is `increase`.
+        intended: Measures that the factor implies besides its cue: keys of `MEASURES`, `duration`,
+            and `head` and `tail` for their levels.
+        unavoidable: Confounds that no rendering of the factor can be free of, each with the reason.
         up_ends: `(tier, sampling_rate, bit_depth)` to the start and end values of an `up` clip.
         profiles: By name, each a set of rules.
     """
 
     parameter: str
+    description: str
+    cue: Measure
+    intended: frozenset[str]
     up_ends: Callable[[str, int, int], tuple[float, float]]
     profiles: Mapping[str, Profile]
+    unavoidable: Mapping[str, str] = field(default_factory=dict)
+
+    def description_in(self, profile: str) -> str:
+        """What moves in the clips of a profile."""
+        return self.profiles[profile].description or self.description
+
+
+FILLS_SPECTRUM = "the added signal fills the spectrum above and between the harmonics of speech"
+FILLS_VALLEYS = "reverberance is the depth of the envelope's valleys, which the added signal fills"
+ADDS_MOVEMENT = "the added signal fluctuates, and tempo is measured by spectral movement"

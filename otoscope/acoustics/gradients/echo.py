@@ -7,8 +7,16 @@ from jaxtyping import Float32
 from scipy import signal
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
+from otoscope.acoustics.gradients.base import (
+    FILLS_SPECTRUM,
+    Changed,
+    Gradient,
+    Profile,
+    controlled,
+    in_three,
+)
 from otoscope.acoustics.loudness import level_gain, match_gain, rms
+from otoscope.acoustics.measures.envelope import reverberance
 from otoscope.acoustics.trajectories import Trajectory
 
 ROOM = {"low": 0.55, "mid": 0.75, "high": 0.90}
@@ -98,6 +106,15 @@ def level(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
 
 ECHO = Gradient(
     parameter="wet share",
+    description="The share of reverberation in the mixture grows in an up clip and shrinks in a "
+    "down clip.",
+    cue=reverberance,
+    intended=frozenset({"modulation", "tail"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (0.0, WETTEST[tier]),
     profiles={"paper": Profile(paper, per_sample=True), "controlled": controlled(level)},
+    unavoidable={
+        **dict.fromkeys(("noise_floor", "snr", "bandwidth", "high_band_level"), FILLS_SPECTRUM),
+        "tempo": "reverberation smears the spectral movement that tempo is measured by",
+        "pitch": "reverberation carries over earlier F0, and F0 declines over an utterance",
+    },
 )

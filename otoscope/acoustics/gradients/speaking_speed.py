@@ -9,6 +9,7 @@ from jaxtyping import Float
 from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled
 from otoscope.acoustics.grains import Searchable, at_times
+from otoscope.acoustics.measures.voice import pace
 from otoscope.acoustics.segments import crossfade_length, join
 from otoscope.acoustics.trajectories import Trajectory
 from otoscope.acoustics.vocoder import short_window
@@ -90,6 +91,17 @@ def _over_a_parabola(flat: float, change: float, x: np.ndarray) -> np.ndarray:
 
 SPEAKING_SPEED = Gradient(
     parameter="rate (1 = unchanged)",
+    description="Speech gets faster in an up clip and slower in a down clip; its F0 is unchanged.",
+    cue=pace,
+    intended=frozenset({"tempo", "duration"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (1 - REACH[tier], 1 + REACH[tier]),
     profiles={"paper": Profile(paper), "controlled": controlled(exact)},
+    unavoidable={
+        "modulation": "faster speech has a faster envelope",
+        "reverberance": "the envelope of faster speech has shorter and shallower valleys",
+        **dict.fromkeys(
+            ("level", "pitch", "noise_floor", "snr", "bandwidth", "high_band_level"),
+            "halves of equal duration hold unequal parts of the sentence",
+        ),
+    },
 )

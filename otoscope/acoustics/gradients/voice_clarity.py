@@ -9,6 +9,7 @@ from jaxtyping import Float
 from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
 from otoscope.acoustics.loudness import at_level_of, match_gain, rms
+from otoscope.acoustics.measures.levels import bandwidth
 from otoscope.acoustics.segments import crossfade_length, join
 from otoscope.acoustics.trajectories import Trajectory
 from otoscope.acoustics.vocoder import N_FFT, overlap_add, short_window
@@ -103,9 +104,20 @@ def audible(cutoff_hz: float, sampling_rate: int) -> float:
 
 VOICE_CLARITY = Gradient(
     parameter="cutoff (Hz)",
+    description="The cutoff of a low-pass filter rises in an up clip, from muffled to clear, and "
+    "falls in a down clip.",
+    cue=bandwidth,
+    intended=frozenset({"bandwidth", "high_band_level"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (LOWEST_HZ[tier], sampling_rate / 2),
     profiles={
         "paper": Profile(paper, effective=audible),
         "controlled": controlled(gliding, effective=audible, in_octaves=True),
+    },
+    unavoidable={
+        **dict.fromkeys(
+            ("noise_floor", "snr"),
+            "a low-pass empties the spectrum, and the floor is its emptiest tenth",
+        ),
+        "reverberance": "the envelope's valleys are deepest in bands that a low-pass empties",
     },
 )

@@ -10,6 +10,7 @@ from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled
 from otoscope.acoustics.grains import Marks, at_pitch, pitch_marks
 from otoscope.acoustics.loudness import level_gain
+from otoscope.acoustics.measures.voice import pitch
 from otoscope.acoustics.segments import crossfade_length, join
 from otoscope.acoustics.trajectories import Trajectory
 from otoscope.acoustics.vocoder import short_window
@@ -106,9 +107,22 @@ def without_voice(clip: Clip) -> str | None:
 
 VOICE_PITCH = Gradient(
     parameter="shift (semitones)",
+    description="F0 and formants rise in an up clip and fall in a down clip; the speaking rate is "
+    "unchanged.",
+    cue=pitch,
+    intended=frozenset({"pitch"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (-REACH_SEMITONES[tier], REACH_SEMITONES[tier]),
     profiles={
-        "paper": Profile(paper),
-        "controlled": controlled(periods, refusal=without_voice, of_tones=False),
+        "paper": Profile(paper, of_tones=True),
+        "controlled": controlled(
+            periods,
+            refusal=without_voice,
+            description="F0 rises in an up clip and falls in a down clip; formants, speaking rate "
+            "and level are unchanged.",
+        ),
+    },
+    unavoidable={
+        "snr": "harmonics further apart leave more of the spectrum empty",
+        "bandwidth": "harmonics further apart end at another frequency",
     },
 )

@@ -3,7 +3,15 @@
 import numpy as np
 
 from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
+from otoscope.acoustics.gradients.base import (
+    ADDS_MOVEMENT,
+    Changed,
+    Gradient,
+    Profile,
+    controlled,
+    in_three,
+)
+from otoscope.acoustics.measures.envelope import modulation
 from otoscope.acoustics.trajectories import Trajectory
 
 DEEPEST = {"low": 0.6, "mid": 0.75, "high": 0.9}
@@ -59,9 +67,24 @@ def _tremor(clip: Clip, trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]
 
 VOICE_VIBRATION = Gradient(
     parameter="modulation depth (rate 0 to 20 Hz alongside)",
+    description="Amplitude modulation gets deeper and faster in an up clip, shallower and slower "
+    "in a down clip.",
+    cue=modulation,
+    intended=frozenset({"modulation"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (0.0, DEEPEST[tier]),
     profiles={
-        "paper": Profile(paper, per_sample=True),
-        "controlled": controlled(level, most_gain=most_gain),
+        "paper": Profile(paper, per_sample=True, of_tones=True),
+        "controlled": controlled(
+            level,
+            most_gain=most_gain,
+            of_tones=True,
+            description="Amplitude modulation gets deeper and faster in an up clip, shallower and "
+            "slower in a down clip; the level over a cycle is unchanged.",
+        ),
+    },
+    unavoidable={
+        "reverberance": "amplitude modulation digs valleys into the envelope",
+        "bandwidth": "in a window of varying level the spectrum of the loudest moments dominates",
+        "tempo": ADDS_MOVEMENT,
     },
 )

@@ -4,6 +4,7 @@ import numpy as np
 
 from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
+from otoscope.acoustics.measures.levels import level
 from otoscope.acoustics.trajectories import Trajectory
 
 REACH_DB = {"low": 6.0, "mid": 12.0, "high": 18.0}
@@ -28,9 +29,14 @@ def gliding(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Chan
 
 VOLUME = Gradient(
     parameter="gain (dB)",
+    description="The level of the speech rises in an up clip and falls in a down clip.",
+    cue=level,
+    intended=frozenset({"level", "noise_floor", "head", "tail"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (-REACH_DB[tier], REACH_DB[tier]),
     profiles={
-        "paper": Profile(paper),
-        "controlled": controlled(gliding, most_gain=lambda tier: 10 ** (REACH_DB[tier] / 20)),
+        "paper": Profile(paper, of_tones=True),
+        "controlled": controlled(
+            gliding, most_gain=lambda tier: 10 ** (REACH_DB[tier] / 20), of_tones=True
+        ),
     },
 )

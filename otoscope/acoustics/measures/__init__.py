@@ -23,7 +23,7 @@ from otoscope.acoustics.measures.levels import (
     snr,
 )
 from otoscope.acoustics.measures.pcm import holding, quantisation_step
-from otoscope.acoustics.measures.voice import pace, pitch, tempo
+from otoscope.acoustics.measures.voice import pitch, tempo
 from otoscope.acoustics.spans import Span
 from otoscope.registry import Registry
 
@@ -43,22 +43,6 @@ MEASURES: Registry[Measure] = Registry(
         "reverberance": reverberance,
     },
 )
-
-CUES: Registry[Measure] = Registry(
-    "category",
-    {
-        "volume": level,
-        "speaking_speed": pace,
-        "voice_pitch": pitch,
-        "background_noise": noise_floor,
-        "audio_distortion": holding,
-        "audio_roughness": quantisation_step,
-        "voice_clarity": bandwidth,
-        "voice_vibration": modulation,
-        "echo": reverberance,
-    },
-)
-"""The measure that rises when a category's label is `increase`."""
 
 
 def duration_s(sampling_rate: int, span: Span) -> float:
