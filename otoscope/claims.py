@@ -49,23 +49,25 @@ def differences(
 
     Args:
         stored, wanted: Plain data; a missing key equals None, NaN equals NaN.
-        ignored: Names that are not compared, nested ones with their dots.
+        ignored: Names that are not compared, with all below them; nested ones with their dots.
 
     >>> differences({"a": 1, "m": {"seed": 0, "x": 2}}, {"a": 1, "m": {"seed": 1, "x": 2}})
     [Difference(name='m.seed', stored=0, wanted=1)]
     """
-    return [found for found in _differences(stored, wanted, "") if found.name not in ignored]
+    return list(_differences(stored, wanted, ignored, ""))
 
 
 def _differences(
-    stored: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str
+    stored: Mapping[str, Any], wanted: Mapping[str, Any], ignored: Set[str], prefix: str
 ) -> Iterator[Difference]:
     for key in sorted(stored.keys() | wanted.keys()):
-        old, new = stored.get(key), wanted.get(key)
+        name, old, new = prefix + key, stored.get(key), wanted.get(key)
+        if name in ignored:
+            continue
         if isinstance(old, Mapping) and isinstance(new, Mapping):
-            yield from _differences(old, new, f"{prefix}{key}.")
+            yield from _differences(old, new, ignored, f"{name}.")
         elif old != new and json.dumps(old, sort_keys=True) != json.dumps(new, sort_keys=True):
-            yield Difference(prefix + key, old, new)
+            yield Difference(name, old, new)
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class FolderKind:
         may_hold: Patterns of names that an unfinished claim leaves in a folder without a record.
         ignored: Names in the record that are not compared, see `differences`.
         way_out: The end of every message.
+        may_have_more: Whether a stored record may have keys that the wanted one lacks.
     """
 
     name: str
@@ -87,6 +90,7 @@ class FolderKind:
     may_hold: tuple[str, ...] = ()
     ignored: Set[str] = frozenset()
     way_out: str = "choose another --out"
+    may_have_more: bool = False
 
     def claim(self, folder: Path, wanted: Mapping[str, Any]) -> bool:
         """Writes the record into a free folder, or compares it with the stored one.
@@ -99,19 +103,19 @@ class FolderKind:
         Raises:
             error: The folder holds another record, an unreadable one, or something else.
         """
-        record = self.plain(wanted)
-        if new := not self.holds(folder, record):
-            self.write(folder, record)
+        new = self.matching(folder, wanted) is None
+        if new:
+            self.write(folder, wanted)
         return new
 
-    def holds(self, folder: Path, wanted: Mapping[str, Any]) -> bool:
-        """Whether the folder holds this record; False where it is free. Raises as `claim` does."""
-        stored = self.read(folder)
+    def matching(self, folder: Path, wanted: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The stored record, which is the wanted one; None in a free folder. Raises as `claim`."""
+        wanted, stored = self.plain(wanted), self.read(folder)
         if stored is None:
             self.validate_free(folder)
         else:
             self.validate_same(folder, stored, wanted)
-        return stored is not None
+        return stored
 
     def read(self, folder: Path) -> dict[str, Any] | None:
         """The stored record; None where there is none."""
@@ -124,7 +128,7 @@ class FolderKind:
 
     def write(self, folder: Path, record: Mapping[str, Any]) -> None:
         """Writes the record atomically."""
-        text = json.dumps(record, indent=1, sort_keys=True) + "\n"
+        text = json.dumps(self.plain(record), indent=1, sort_keys=True) + "\n"
         write_atomic(folder / self.record, text.encode(), sync=True)
 
     def plain(self, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,16 +140,19 @@ class FolderKind:
 
     def validate_free(self, folder: Path) -> None:
         """Raises where a folder holds anything but what an unfinished claim leaves."""
-        allowed = (*self.may_hold, f".{self.record}.*")
+        allowed = (*self.may_hold, self.record, f".{self.record}.*")
         names = (path.name for path in folder.iterdir()) if folder.is_dir() else ()
         if any(not any(fnmatch(name, pattern) for pattern in allowed) for name in names):
-            raise self.error(f"{folder} holds something that is not a {self.name}; {self.way_out}")
+            raise self.error(f"{folder} holds something that is no {self.name}; {self.way_out}")
 
     def validate_same(
         self, folder: Path, stored: Mapping[str, Any], wanted: Mapping[str, Any]
     ) -> None:
         """Raises where two records differ; every difference is named."""
-        if found := differences(stored, self.plain(wanted), ignored=self.ignored):
+        wanted = self.plain(wanted)
+        if self.may_have_more:
+            stored = {key: stored.get(key) for key in wanted}
+        if found := differences(stored, wanted, ignored=self.ignored):
             raise self.error(
                 f"{folder} holds another {self.name}: {'; '.join(map(str, found))}; {self.way_out}"
             )

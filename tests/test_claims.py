@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -42,6 +43,7 @@ class TestDifferences:
         stored, wanted = {"x": 1, "m": {"x": 1}}, {"x": 2, "m": {"x": 2}}
         assert [found.name for found in differences(stored, wanted, ignored={"x"})] == ["m.x"]
         assert [found.name for found in differences(stored, wanted, ignored={"m.x"})] == ["x"]
+        assert [found.name for found in differences(stored, wanted, ignored={"m"})] == ["x"]
 
 
 class TestFolderKind:
@@ -59,9 +61,17 @@ class TestFolderKind:
         with pytest.raises(BoxError, match=message):
             BOXES.claim(tmp_path, RECORD | {"seed": 1, "m": {"name": "b"}})
 
+    def test_a_stored_record_may_have_more_where_the_kind_says_so(self, tmp_path):
+        BOXES.claim(tmp_path, RECORD | {"result": 1})
+        with pytest.raises(BoxError, match="another box: result 1, now None"):
+            BOXES.matching(tmp_path, RECORD)
+        found = replace(BOXES, may_have_more=True).matching(tmp_path, RECORD)
+        assert found is not None
+        assert found["result"] == 1
+
     def test_something_else_is_left_alone(self, tmp_path):
         (tmp_path / "thesis.tex").touch()
-        with pytest.raises(BoxError, match="holds something that is not a box"):
+        with pytest.raises(BoxError, match="holds something that is no box"):
             BOXES.claim(tmp_path, RECORD)
         assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 

@@ -26,6 +26,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from otoscope.claims import FolderKind
 from otoscope.cli_run import plain_errors
 from otoscope.errors import InputError
 
@@ -36,6 +37,9 @@ SETTLES = 0.1
 
 class ListenerError(InputError, ValueError):
     """A listener that cannot be made as asked; the message says why, and the way out."""
+
+
+LISTENERS = FolderKind("listener", "listener.json", ListenerError, may_have_more=True)
 
 
 @dataclass(frozen=True)
@@ -374,24 +378,7 @@ def already(out: Path, about: Mapping[str, Any]) -> dict[str, Any] | None:
     Raises:
         ListenerError: Something else is there; what differs is named.
     """
-    if not out.exists() or not any(out.iterdir()):
-        return None
-    try:
-        found = dict(json.loads((out / "listener.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        raise ListenerError(
-            f"{out} holds something that is no listener; choose another --out"
-        ) from None
-    different = [name for name in about if found.get(name) != about[name]]
-    if different:
-        inner = [
-            f"{key} {found['lesson'].get(key)!r}, not {value!r}"
-            for key, value in about["lesson"].items()
-            if found.get("lesson", {}).get(key) != value
-        ]
-        what = "; ".join(inner) or "it learnt from other clips"
-        raise ListenerError(f"{out} holds another listener: {what}; choose another --out")
-    return found
+    return LISTENERS.matching(out, about)
 
 
 def write_record(folder: Path, told: Mapping[str, Any], dataset: str) -> None:

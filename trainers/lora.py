@@ -16,7 +16,6 @@ divides --batch-size makes the same weights. The result is what --adapter of `ot
 """
 
 import contextlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -442,15 +441,15 @@ def tune(lesson: Lesson, settings: Any, out: Path, team: Any, model: str, every:
     """
     from otoscope.models.opening import parse_spec
     from otoscope.progress import Progress, Shown
-    from otoscope.tuning.checkpoints import Checkpoints, refuse_another
+    from otoscope.tuning.checkpoints import ADAPTERS, Checkpoints
     from otoscope.tuning.record import read_record, summary
     from otoscope.tuning.training import History, train
 
     is_first = team.process_index == 0
     say: Callable[[str], None] = typer.echo if is_first else lambda note: None
-    begun = json.loads(json.dumps({"version": 1, "settings": asdict(settings), **lesson.about}))
+    begun = ADAPTERS.plain({"version": 1, "settings": asdict(settings), **lesson.about})
     if (record := read_record(out)) is not None:
-        refuse_another(out, begun, record["begun"])
+        ADAPTERS.validate_same(out, record["begun"], begun)
         say(f"{out} is finished: {summary(History.from_plain(record['history']))}")
         return
     checkpoints = Checkpoints(out, say)

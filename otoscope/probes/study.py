@@ -10,8 +10,6 @@ nothing but run.json and its own features: neither on the number of threads or p
 what was trained beside it. Features are in memory only while their own probes are trained.
 """
 
-import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -25,6 +23,7 @@ import pyarrow.parquet as pq
 from threadpoolctl import threadpool_limits
 
 from otoscope.atomic import write_atomic
+from otoscope.claims import FolderKind
 from otoscope.probes.predicting import PREDICTIONS, Material, ProbeError, Settings, predictions
 from otoscope.probes.splits import Columns
 from otoscope.representations.features import ANSWER, NOT_COMPARED, Features
@@ -33,6 +32,9 @@ SCHEMA = 1
 PROBES_VERSION = 1
 """Rises whenever a number may change."""
 
+PROBES = FolderKind(
+    "set of probes", "run.json", ProbeError, (".*",), frozenset({"named"}), "choose another folder"
+)
 FLOAT64, FLOAT32 = 8, 4
 GIB = 2**30
 
@@ -136,9 +138,8 @@ class Study:
     def _write(self, category: str, site: str) -> None:
         path = self._file(category, site)
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.{os.getpid()}")
-        pq.write_table(self.predict(category, site), partial, compression="zstd")
-        partial.replace(path)
+        table = self.predict(category, site)
+        write_atomic(path, lambda to: pq.write_table(table, to, compression="zstd"))
 
     def _file(self, category: str, site: str) -> Path:
         return self.folder / "predictions" / _as_name(category) / f"{_as_name(site)}.parquet"
@@ -210,7 +211,7 @@ def plan_study(
             settings.parts(learn, ask, settings.seeds[0])
         except ValueError as error:
             raise ProbeError(f"{category}: {error}") from error
-    _take(study)
+    _claim(study)
     return study
 
 
@@ -266,31 +267,18 @@ def _refuse_absent(
         )
 
 
-def _take(study: Study) -> None:
-    """Writes run.json, or checks that the folder's own is the same."""
-    about = {
-        "schema": SCHEMA,
-        "version": PROBES_VERSION,
-        "features": described(study.features),
-        "asked": None if study.asked is study.features else described(study.asked),
-        "settings": asdict(study.settings),
-    }
-    named = names_of(study.features)
-    text = json.dumps(about | {"named": named}, indent=1, sort_keys=True) + "\n"
-    about = json.loads(json.dumps(about))
-    path = study.folder / "run.json"
-    there = study.folder.glob("[!.]*") if study.folder.is_dir() else ()
-    if any(there) and not path.exists():
-        raise ProbeError(f"{study.folder} holds something that is not probes; choose another")
-    if not path.exists():
-        write_atomic(path, text.encode())
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ProbeError(f"{path} cannot be read: {error}") from error
-    if different := sorted(name for name in about if found.get(name) != about[name]):
-        told = "; ".join(f"{name}: {found.get(name)!r}, not {about[name]!r}" for name in different)
-        raise ProbeError(f"{study.folder} holds other probes: {told}; choose another folder")
+def _claim(study: Study) -> None:
+    PROBES.claim(
+        study.folder,
+        {
+            "schema": SCHEMA,
+            "version": PROBES_VERSION,
+            "features": described(study.features),
+            "asked": None if study.asked is study.features else described(study.asked),
+            "settings": asdict(study.settings),
+            "named": names_of(study.features),
+        },
+    )
 
 
 def _as_name(text: str) -> str:

@@ -5,10 +5,8 @@ so whichever process makes it writes the same file. A second process finds it, a
 file of its own, and a kill costs the block that was being made.
 """
 
-import fcntl
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,10 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from otoscope.claims import locked
 from otoscope.models.base import Request
 from otoscope.representations.features import (
     ANSWER,
     ANSWER_TOKENS,
+    FEATURES,
     NOT_COMPARED,
     STORED,
     FeaturesError,
@@ -31,9 +31,9 @@ from otoscope.representations.features import (
     fingerprint,
     n_blocks,
     read_description,
-    refuse_another,
     rows_table,
     sites_in,
+    validate_same,
     write_description,
 )
 from otoscope.representations.looking import Looker, Seen
@@ -247,25 +247,15 @@ def plan_extraction(
     }
     if ANSWER in looker.widths:
         description["hidden_size"] = looker.widths[ANSWER]
-    try:
-        json.dumps(description)
-    except TypeError as error:
-        raise FeaturesError(f"what the model says of itself is not plain data: {error}") from None
+    description = FEATURES.plain(description)
     if any((folder / "blocks").glob("*/*.arrow")):
-        refuse_another(folder, description, read_description(folder))
-    elif folder.is_dir() and any(not _is_ours(path) for path in folder.iterdir()):
-        raise FeaturesError(f"{folder} holds something that is not features; choose another folder")
-    else:
+        validate_same(folder, description, read_description(folder))
+    else:  # a description of nothing extracted yet is replaced
+        FEATURES.validate_free(folder)
         write_description(folder, description, table)
     return Extraction(
         looker, fill, sites, folder, read_description(folder), list(rows["question_id"])
     )
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether a file or folder is what a beginning of features leaves."""
-    begun = {"blocks", "rows.parquet", "features.json"}
-    return path.name in begun or path.suffix == ".partial"
 
 
 def _nobody(n: int) -> None:
@@ -307,14 +297,10 @@ def _stored(site: str, seen: Seen, questions: Sequence[Request], store: str) -> 
 def _alone(folder: Path) -> Iterator[Path]:
     """A block's folder while no other process is making it, free of what a kill left behind."""
     folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with locked(folder):
         for left in folder.glob("tmp*"):
             left.unlink()
         yield folder
-    finally:
-        os.close(handle)
 
 
 @contextmanager

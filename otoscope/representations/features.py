@@ -16,7 +16,6 @@ predict, and it is float32: a head trained from them has to come out as if the m
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +26,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jaxtyping import Float, Int
 
+from otoscope.atomic import write_atomic
+from otoscope.claims import FolderKind
 from otoscope.errors import InputError
 
 FEATURES_VERSION = 1
@@ -47,6 +48,17 @@ TEXT_COLUMNS = (
 
 class FeaturesError(InputError, ValueError):
     """Features that cannot be used as asked; the message says why, and the way out."""
+
+
+FEATURES = FolderKind(
+    "feature set",
+    "features.json",
+    FeaturesError,
+    may_hold=("blocks", "rows.parquet", ".rows.parquet.*", "*.partial"),
+    ignored=NOT_COMPARED,
+    way_out="choose another folder, or extract them anew",
+    may_have_more=True,
+)
 
 
 class Targets(NamedTuple):
@@ -95,7 +107,7 @@ class Features:
         """
         folder = Path(folder)
         description = read_description(folder)
-        refuse_another(folder, expected, description)
+        validate_same(folder, expected, description)
         table = pq.read_table(folder / "rows.parquet")
         rows = {name: _as_numpy(table[name]) for name in table.column_names}
         files: dict[str, dict[int, Path]] = {}
@@ -345,55 +357,29 @@ def read_description(folder: Path) -> dict[str, Any]:
     Raises:
         FeaturesError: There is none, or it cannot be read.
     """
-    try:
-        return dict(json.loads((folder / "features.json").read_text(encoding="utf-8")))
-    except OSError:
+    description = FEATURES.read(folder)
+    if description is None:
         raise FeaturesError(
             f"{folder} holds no features; make them with `python -m trainers.extract`"
-        ) from None
-    except ValueError as error:
-        raise FeaturesError(f"{folder}/features.json cannot be read: {error}") from error
+        )
+    return description
 
 
-def refuse_another(folder: Path, expected: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    """Refuses features of another version, or whose description is not what is expected.
+def validate_same(folder: Path, expected: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    """Rejects features of another version, or whose description is not what is expected.
 
     Raises:
-        FeaturesError: It does; every difference is named.
+        FeaturesError: Every difference is named.
     """
-    plain = json.loads(json.dumps({"version": FEATURES_VERSION, **expected}))
-    different = sorted(
-        name for name in plain.keys() - NOT_COMPARED if found.get(name) != plain[name]
-    )
-    if different:
-        told = "; ".join(f"{n}: {_told(found.get(n), plain[n])}" for n in different)
-        raise FeaturesError(
-            f"{folder} holds other features than these: {told}; choose another folder, or extract "
-            "them anew"
-        )
-
-
-def _told(found: Any, expected: Any) -> str:
-    """The difference between two values; of two mappings, only where they differ."""
-    if not (isinstance(found, Mapping) and isinstance(expected, Mapping)):
-        return f"{found!r}, not {expected!r}"
-    return ", ".join(
-        f"{name} {_told(found.get(name), expected.get(name))}"
-        for name in sorted(found.keys() | expected.keys())
-        if found.get(name) != expected.get(name)
-    )
+    FEATURES.validate_same(folder, found, {"version": FEATURES_VERSION, **expected})
 
 
 def write_description(folder: Path, description: Mapping[str, Any], rows: pa.Table) -> None:
     """Writes what features are of, and their rows; each file is whole or not there."""
     (folder / "blocks").mkdir(parents=True, exist_ok=True)
     about = {"version": FEATURES_VERSION, **description}
-    partial = folder / f"rows.parquet.{os.getpid()}.partial"
-    pq.write_table(rows, partial)
-    partial.replace(folder / "rows.parquet")
-    partial = folder / f"features.json.{os.getpid()}.partial"
-    partial.write_text(json.dumps(about, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    partial.replace(folder / "features.json")
+    write_atomic(folder / "rows.parquet", lambda path: pq.write_table(rows, path))
+    FEATURES.write(folder, about)
 
 
 def _files_in(folder: Path) -> Iterator[tuple[int, Path]]:

@@ -6,9 +6,7 @@ ADAPTER/
                                        named by its content too
 """
 
-import fcntl
 import hashlib
-import json
 import os
 import random
 import shutil
@@ -20,14 +18,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from otoscope.atomic import write_atomic
+from otoscope.claims import FolderKind, locked
 from otoscope.tuning.settings import TuningError
 
 KEPT = 2
 """So many checkpoints stay: where the last one is spoilt, the one before goes on."""
 
-NOT_COMPARED = {"dataset", "model_path", "otoscope_version"}
-"""Parts of what is told at the beginning that change no weight."""
+ADAPTERS = FolderKind(
+    "adapter", ".training/begun.json", TuningError, (".training",), frozenset({"dataset"})
+)
+"""Where the dataset lies changes no weight; the hash of its clips is compared."""
 
 
 class Checkpoints:
@@ -47,17 +47,7 @@ class Checkpoints:
         Raises:
             TuningError: Another adapter was begun there; what differs is named.
         """
-        path = self.folder / "begun.json"
-        plain = json.loads(json.dumps(begun))
-        if path.exists():
-            refuse_another(self.folder.parent, plain, json.loads(path.read_text(encoding="utf-8")))
-            return
-        if any(other != self.folder for other in self.folder.parent.iterdir()):
-            raise TuningError(
-                f"{self.folder.parent} holds something that is not an adapter begun here; choose "
-                "another --out"
-            )
-        write_atomic(path, (json.dumps(plain, indent=1, sort_keys=True) + "\n").encode())
+        ADAPTERS.claim(self.folder.parent, begun)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -67,16 +57,9 @@ class Checkpoints:
             TuningError: One does.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self.folder, os.O_RDONLY)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-            raise TuningError(f"{self.folder.parent} is being trained by another run") from None
-        try:
+        busy = TuningError(f"{self.folder.parent} is being trained by another run")
+        with locked(self.folder, busy):
             yield
-        finally:
-            os.close(handle)
 
     def save(self, state: Mapping[str, Any]) -> None:
         """Keeps a state, and no more than the `KEPT` latest."""
@@ -113,32 +96,6 @@ class Checkpoints:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def refuse_another(folder: Path, wanted: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    """Refuses to go on with what was begun otherwise.
-
-    Raises:
-        TuningError: Names every difference.
-    """
-    if different := list(_differences(wanted, found)):
-        raise TuningError(
-            f"{folder} was begun otherwise: {'; '.join(different)}; choose another --out, or take "
-            "that folder away"
-        )
-
-
-def _differences(
-    wanted: Mapping[str, Any], found: Mapping[str, Any], above: str = ""
-) -> Iterator[str]:
-    for name in sorted(wanted.keys() | found.keys()):
-        if name in NOT_COMPARED or wanted.get(name) == found.get(name):
-            continue
-        own, theirs = wanted.get(name), found.get(name)
-        if isinstance(own, Mapping) and isinstance(theirs, Mapping):
-            yield from _differences(own, theirs, f"{above}{name}.")
-        else:
-            yield f"{above}{name} {theirs!r}, now {own!r}"
 
 
 def random_states() -> dict[str, Any]:

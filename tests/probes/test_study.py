@@ -185,7 +185,7 @@ class TestAcrossFeatures:
         plan_study(features, tmp_path / "p", settings=settings(), asked=other)
         about = json.loads((tmp_path / "p" / "run.json").read_text())
         assert about["asked"]["questions"] == "others"
-        with pytest.raises(ProbeError, match="holds other probes: asked"):
+        with pytest.raises(ProbeError, match="holds another set of probes: asked"):
             plan_study(features, tmp_path / "p", settings=settings())
 
     @pytest.mark.parametrize(
@@ -273,16 +273,18 @@ class TestBadInput:
 
     def test_other_settings_or_features_want_another_folder(self, features, tmp_path):
         plan_study(features, tmp_path / "p", settings=settings())
-        with pytest.raises(ProbeError, match=r"other probes: settings: .*'n_controls': 1"):
+        with pytest.raises(
+            ProbeError, match=r"another set of probes: settings\.n_controls 1, now 2"
+        ):
             plan_study(features, tmp_path / "p", settings=settings(n_controls=2))
         other = planted(tmp_path / "f", model={"name": "other"})
-        with pytest.raises(ProbeError, match="other probes: features"):
+        with pytest.raises(ProbeError, match="another set of probes: features"):
             plan_study(other, tmp_path / "p", settings=settings())
 
     def test_a_folder_of_something_else_is_left_alone(self, features, tmp_path):
         (tmp_path / "p").mkdir()
         (tmp_path / "p" / "thesis.tex").touch()
-        with pytest.raises(ProbeError, match="holds something that is not probes"):
+        with pytest.raises(ProbeError, match="holds something that is no set of probes"):
             plan_study(features, tmp_path / "p", settings=settings())
         assert [path.name for path in (tmp_path / "p").iterdir()] == ["thesis.tex"]
 

@@ -45,10 +45,10 @@ def test_what_is_there_is_kept_or_refused(tmp_path):
     assert already(tmp_path / "none", about) is None
     (tmp_path / "listener.json").write_text(json.dumps(about | {"unseen": 1}))
     assert already(tmp_path, about) == about | {"unseen": 1}
-    with pytest.raises(ListenerError, match="holds another listener: seed 0, not 1"):
+    with pytest.raises(ListenerError, match=r"holds another listener: lesson\.seed 0, now 1"):
         already(tmp_path, about | {"lesson": {"seed": 1}})
     (tmp_path / "listener.json").write_text("{")
-    with pytest.raises(ListenerError, match="holds something that is no listener"):
+    with pytest.raises(ListenerError, match=r"listener\.json is not readable"):
         already(tmp_path, about)
 
 

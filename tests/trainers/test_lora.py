@@ -158,7 +158,7 @@ class TestAdapter:
         assert "is finished: the right answer" in called(tmp_path / "a", checkpoint, data=data)
         assert files(tmp_path / "a") == before
         said = refused(tmp_path / "a", checkpoint, "--rank", "4", data=data)
-        assert "begun otherwise: settings.rank 8, now 4" in said
+        assert "holds another adapter: settings.rank 8, now 4" in said
 
     def test_its_own_configs_are_read_where_there_are_such(self, checkpoint, tmp_path):
         tables = {"all": {"test": rows(400, 4)}, "volume": {"train": rows(0, 8, ("volume",))}}
@@ -207,7 +207,7 @@ class TestFromStates:
         [
             (("--scope", "decoder"), "kept states teach the output layer only, not 'decoder'"),
             (("--dtype", "bfloat16"), "--dtype was decided when the states were extracted"),
-            (("--prompt", "main_audio_first"), "prompt: 'main', not 'main_audio_first'"),
+            (("--prompt", "main_audio_first"), "prompt 'main', now 'main_audio_first'"),
             (("--category", "pitch"), "no clips of category 'pitch', only of echo, volume"),
         ],
     )
@@ -224,7 +224,7 @@ class TestFromStates:
         path = old / "features.json"
         path.write_text(path.read_text().replace('"version": 1', '"version": 0'))
         said = refused(tmp_path / "a", checkpoint, states=old)
-        assert "holds other features than these: version: 0, not 1" in said
+        assert "holds another feature set: version 0, now 1" in said
 
     def test_a_head_that_is_quantised_is_refused(self, checkpoint, states, tmp_path):
         folder = tmp_path / "rounded"
@@ -299,7 +299,7 @@ class TestRefusals:
         (tmp_path / "a").mkdir()
         (tmp_path / "a" / "notes.txt").touch()
         said = refused(tmp_path / "a", checkpoint, data=data)
-        assert "holds something that is not an adapter begun here" in said
+        assert "holds something that is no adapter" in said
 
     def test_a_number_of_processes_that_does_not_divide_a_step(
         self, data, checkpoint, tmp_path, monkeypatch

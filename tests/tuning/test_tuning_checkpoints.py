@@ -74,14 +74,14 @@ def test_one_with_a_bit_turned_falls_back_too(kept, notes):
 
 def test_what_was_begun_otherwise_is_refused_and_named(kept):
     kept.begin({"settings": {"rank": 8}, "dataset": "elsewhere"})
-    with pytest.raises(TuningError, match=r"begun otherwise: settings\.rank 8, now 4; choose"):
+    with pytest.raises(TuningError, match=r"another adapter: settings\.rank 8, now 4; choose"):
         kept.begin({"settings": {"rank": 4}})
 
 
 def test_a_folder_with_something_else_is_refused(tmp_path, notes):
     (tmp_path / "notes.txt").touch()
     made = Checkpoints(tmp_path, notes.append)
-    with made.alone(), pytest.raises(TuningError, match="holds something that is not an adapter"):
+    with made.alone(), pytest.raises(TuningError, match="holds something that is no adapter"):
         made.begin({})
 
 
