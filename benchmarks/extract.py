@@ -66,13 +66,13 @@ def best_s(work: Callable[[], object]) -> float:
 
 def one_pass(folder: Path) -> None:
     """Prints how much faster one pass is than one a site."""
-    from otoscope.representations.looking import looker
+    from otoscope.representations.hidden_states import extractor_for
     from otoscope.representations.sites import parse_sites
 
-    seen, asked = looker(model(folder)), questions()
-    sites = parse_sites("pre_llm,audio.last,text.*,answer", list(seen.widths))
-    together = best_s(lambda: seen.look(asked, sites))
-    apart = best_s(lambda: [seen.look(asked, [site]) for site in sites])
+    extractor, asked = extractor_for(model(folder)), questions()
+    sites = parse_sites("pre_llm,audio.last,text.*,answer", list(extractor.widths))
+    together = best_s(lambda: extractor.extract(asked, sites))
+    apart = best_s(lambda: [extractor.extract(asked, [site]) for site in sites])
     ratio = apart / together
     print(
         f"{len(sites)} sites of {N_CLIPS} clips: one pass is {ratio:.1f} times faster than one a "

@@ -79,7 +79,7 @@ def main() -> None:
     import torch
 
     from otoscope.representations.features import Features, write_features
-    from otoscope.representations.hooks import TransformersLooker
+    from otoscope.representations.hooks import TransformersExtractor
     from otoscope.tuning.adapting import adapt, trained
     from otoscope.tuning.checkpoints import Checkpoints
     from otoscope.tuning.examples import examples_of
@@ -100,7 +100,7 @@ def main() -> None:
         divided = examples_of(rows(), answers, "source", settings.seed)
         examples = replace(divided, parts=Parts(tuple(range(N_CLIPS)), (0,)))
         clips = {asked(i).question.question_id: asked(i) for i in range(N_CLIPS)}
-        found = TransformersLooker(opened).look(list(clips.values()), ["answer"]).answers
+        found = TransformersExtractor(opened).extract(list(clips.values()), ["answer"]).answers
         write_features(folder / "features", rows(), {}, answers=found)
         weight = read_head(str(folder / "model"), None, "float32")
         scope = plan_scope(opened.loaded.model, "qwen2_audio", "lm_head")

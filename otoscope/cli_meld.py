@@ -59,10 +59,10 @@ def meld(
     """
     from otoscope.audits.meld import plan, run
     from otoscope.models.opening import open_model
-    from otoscope.models.options import OptionReader
+    from otoscope.models.option_logits import OptionLogitsModel
 
     with plain_errors():
-        asked = OptionReader(
+        asked = OptionLogitsModel(
             open_model(
                 model, adapter=adapter, dtype=dtype, device_map=device_map, batch_size=batch_size,
                 trust_remote_code=trust_remote_code or None, on_long=on_long,

@@ -204,10 +204,10 @@ def summary(tally: Any, out: Path) -> str:
 
 
 def _check_batches(model: Any, planned: Any, n: int) -> str:
-    from otoscope.models.invariance import batch_invariant_check
+    from otoscope.models.batch_invariance import batch_invariance_check
 
     asked = [planned.fill(q) for q in list(planned.questions)[:n]]
-    found = batch_invariant_check(model, asked)
+    found = batch_invariance_check(model, asked)
     lines = [
         f"batches of {found.batch_size}: {len(found.different)} of {found.n_questions} answers "
         "differ from single ones"
@@ -219,11 +219,11 @@ def _check_batches(model: Any, planned: Any, n: int) -> str:
 def _inaudible(model: Any, planned: Any) -> str:
     """What of one clip a category lies above half the rate at which the model hears."""
     from otoscope.audits.hearing import readable
-    from otoscope.models.guards import inaudible
+    from otoscope.models.guards import lost_bandwidth
 
     first = {q.category: q.question_id for q in reversed(planned.questions.values())}
     audio_inputs = [asked.audio_inputs[-1] for asked in readable(planned.fill, first.values())]
-    found = inaudible(getattr(model, "sampling_rate", None), audio_inputs)
+    found = lost_bandwidth(getattr(model, "sampling_rate", None), audio_inputs)
     return found.message if found is not None else ""
 
 

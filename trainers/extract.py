@@ -68,7 +68,7 @@ def extract(
     from otoscope.models.opening import open_model
     from otoscope.progress import Progress, Shown
     from otoscope.representations.extraction import plan_extraction
-    from otoscope.representations.looking import looker
+    from otoscope.representations.hidden_states import extractor_for
     from otoscope.representations.sites import parse_sites
 
     rank, world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
@@ -78,8 +78,8 @@ def extract(
     }  # fmt: skip
     with plain_errors():
         opened = open_model(model, **options)
-        seen = looker(opened)
-        wanted = parse_sites(sites, list(seen.widths))
+        extractor = extractor_for(opened)
+        wanted = parse_sites(sites, list(extractor.widths))
         asked = open_splits(
             dataset, split or (), configs=config or (), prompt=prompt, revision=revision,
             limit_sources=limit_sources,
@@ -88,8 +88,8 @@ def extract(
         first = next(iter(asked.plans.values()))
         hearing(opened, first.items, first.questions, asked.fill)
         extraction = plan_extraction(
-            seen, asked.rows, asked.fill, wanted, out, store=store, rows_per_block=rows_per_block,
-            prompt=prompt, dataset=dataset, spec=model,
+            extractor, asked.rows, asked.fill, wanted, out, store=store,
+            rows_per_block=rows_per_block, prompt=prompt, dataset=dataset, spec=model,
         )  # fmt: skip
         size = extraction.size()
         if rank == 0:

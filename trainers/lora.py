@@ -205,7 +205,7 @@ def with_model(
     from otoscope.models.opening import open_model
     from otoscope.models.transformers_models import TransformersModel
     from otoscope.prompts.questions import answer_word
-    from otoscope.representations.hooks import OF_ANSWERS_ONLY
+    from otoscope.representations.hooks import ANSWER_ONLY_KEYS
     from otoscope.tuning.adapting import adapt
     from otoscope.tuning.examples import check_tokens, choose, examples_of
     from otoscope.tuning.masks import Passing
@@ -245,7 +245,7 @@ def with_model(
         examples,
         scope,
         about(
-            {k: v for k, v in described.items() if k not in OF_ANSWERS_ONLY},
+            {k: v for k, v in described.items() if k not in ANSWER_ONLY_KEYS},
             examples, categories, chosen["prompt"], split, dataset, "clips",
         ),
         opened.loaded.processor.tokenizer.decode,
@@ -331,7 +331,7 @@ def where_to_learn(
         DatasetError: The dataset cannot be found.
     """
     from otoscope.audits.items import configs_in, open_items, splits_in
-    from otoscope.models.fitted import overlap, source_of
+    from otoscope.models.fitted_observer import overlap, source_of
     from otoscope.tuning.settings import TuningError
 
     there = splits_in(dataset, configs, revision)

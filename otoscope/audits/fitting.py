@@ -21,7 +21,13 @@ from otoscope.acoustics.fitted import (
 )
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.audits.items import DatasetError, Items, open_items, splits_in
-from otoscope.models.fitted import Fitted, TrainedOn, overlap, source_of, speaker_of
+from otoscope.models.fitted_observer import (
+    FittedObserverModel,
+    TrainedOn,
+    overlap,
+    source_of,
+    speaker_of,
+)
 from otoscope.models.simple import span_of
 from otoscope.progress import Progress
 from otoscope.prompts.labels import label_of
@@ -61,7 +67,7 @@ class Lesson(NamedTuple):
 class Trained(NamedTuple):
     """An observer ready to be asked or saved, and how its lessons went."""
 
-    model: Fitted
+    model: FittedObserverModel
     lessons: tuple[Lesson, ...]
     groups: str
 
@@ -130,7 +136,7 @@ def fit_observer(
         sources=sources,
         speakers=speakers,
     )
-    model = Fitted(FittedObserver(weights), trained_on)
+    model = FittedObserverModel(FittedObserver(weights), trained_on)
     return Trained(model, tuple(lessons), "speaker" if by_speaker else "source")
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from otoscope.acoustics.codec import AudioError
 from otoscope.audits.items import Items
 from otoscope.models.base import AudioInput, Request
-from otoscope.models.guards import hearing_check, with_silence
+from otoscope.models.guards import audio_input_check, with_silence
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ def hearing(
     audio_inputs = readable(items.sound, [row["id"] for row in items.rows])
     backwards = replace(sound, samples=sound.samples[::-1].copy(), sha256="reversed")
     other = next((s for s in audio_inputs if s.sha256 != sound.sha256), backwards)
-    return hearing_check(model, first, with_silence(first), _with_last(first, other)).message
+    return audio_input_check(model, first, with_silence(first), _with_last(first, other)).message
 
 
 def readable(read: Callable[[str], T], names: Iterable[str]) -> Iterator[T]:

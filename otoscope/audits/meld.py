@@ -27,7 +27,7 @@ from otoscope.audits.runs import write_plan
 from otoscope.audits.sampling import limited
 from otoscope.models.base import description_of
 from otoscope.models.opening import open_model
-from otoscope.models.options import OptionReader
+from otoscope.models.option_logits import OptionLogitsModel
 from otoscope.prompts.parts import Clip, Question, Text
 
 AUDIT = "meld"
@@ -115,8 +115,8 @@ def run(
 
     Args:
         dataset: See `plan`.
-        model: One that gives logits (`otoscope.models.options.WeighsOptions`), or what `--model`
-            takes.
+        model: One that gives logits (`otoscope.models.option_logits.GivesOptionLogits`), or what
+            `--model` takes.
         out: The run folder.
         planned: A plan made before; otherwise made here from `planning`.
         spec: How the model was named, for run.json.
@@ -131,7 +131,7 @@ def run(
     """
     if isinstance(model, str):
         spec, model = spec or model, open_model(model)
-    reader = OptionReader(model)
+    reader = OptionLogitsModel(model)
     rank, world = own_share(rank, world)
     planned = planned or plan(dataset, **planning)
     about = planned.about(

@@ -10,7 +10,7 @@ MODELS: Registry[str] = Registry(
     "kind of model",
     {
         "observer": "otoscope.models.simple:open_observer",
-        "fitted": "otoscope.models.fitted:open_fitted",
+        "fitted": "otoscope.models.fitted_observer:open_fitted",
         "constant": "otoscope.models.simple:open_constant",
         "random": "otoscope.models.simple:open_random",
         "human": "otoscope.models.replay:open_human",

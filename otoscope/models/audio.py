@@ -12,25 +12,25 @@ OnLong = Literal["refuse", "flag"]
 RESAMPLER = "soxr HQ"
 
 
-def resampled(sound: AudioInput, sampling_rate: int) -> Float[np.ndarray, " n_resampled"]:
+def resampled(audio: AudioInput, sampling_rate: int) -> Float[np.ndarray, " n_resampled"]:
     """The clip at another rate: float32, not clipped, its length kept to within a sample.
 
     Raises:
         ModelError: The clip is empty, or its rate is no rate.
     """
-    if sound.sampling_rate <= 0 or len(sound.samples) == 0:
+    if audio.sampling_rate <= 0 or len(audio.samples) == 0:
         raise ModelError(
-            f"clip {sound.id!r} has {len(sound.samples)} samples at {sound.sampling_rate} Hz; "
+            f"clip {audio.id!r} has {len(audio.samples)} samples at {audio.sampling_rate} Hz; "
             "there is nothing to hear"
         )
-    if sound.sampling_rate == sampling_rate:
-        return np.asarray(sound.samples, dtype=np.float32)
-    samples = np.asarray(sound.samples, dtype=np.float32)
-    return soxr.resample(samples, sound.sampling_rate, sampling_rate, quality="HQ")
+    if audio.sampling_rate == sampling_rate:
+        return np.asarray(audio.samples, dtype=np.float32)
+    samples = np.asarray(audio.samples, dtype=np.float32)
+    return soxr.resample(samples, audio.sampling_rate, sampling_rate, quality="HQ")
 
 
-def fitted(
-    sound: AudioInput, sampling_rate: int, window_s: float | None, on_long: OnLong
+def within_window(
+    audio: AudioInput, sampling_rate: int, window_s: float | None, on_long: OnLong
 ) -> tuple[Float[np.ndarray, " n_heard"], bool]:
     """The clip at the model's rate, and whether its end had to be left out.
 
@@ -43,12 +43,12 @@ def fitted(
     Raises:
         ModelError: It is longer and to be refused.
     """
-    samples = resampled(sound, sampling_rate)
+    samples = resampled(audio, sampling_rate)
     if window_s is None or len(samples) <= window_s * sampling_rate:
         return samples, False
     if on_long == "refuse":
         raise ModelError(
-            f"clip {sound.id!r} lasts {sound.duration_s:.2f} s but the model hears at most "
+            f"clip {audio.id!r} lasts {audio.duration_s:.2f} s but the model hears at most "
             f"{window_s:g} s; leave it out, or ask about its beginning with --on-long flag"
         )
     return samples[: int(window_s * sampling_rate)], True

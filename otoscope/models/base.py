@@ -120,10 +120,11 @@ class Model(Protocol):
     - `batch_size`: questions handed over at once; 1 when absent.
     - `sampling_rate`: the rate in Hz the model hears at; content above half of it is inaudible.
     - `max_audio_s`: the longest clip it can hear.
-    - `heard(asked) -> bytes`: what the model is given of the sound, for the hearing check.
+    - `input_fingerprint(request) -> bytes`: the audio as the model gets it, for the audio-input
+      check.
     - `check_rows(rows)`: raises `ModelError` where it must not be asked about rows of a dataset,
       such as those it was trained on.
-    - `stream(asked) -> iterator of (index, answer)`: answers in the order in which they arrive.
+    - `stream(request) -> iterator of (index, answer)`: answers in the order in which they arrive.
     """
 
     def answer(self, questions: Sequence[Request]) -> list[Answer]:
@@ -139,15 +140,31 @@ class Streams(Protocol):
 
 
 @runtime_checkable
-class Hears(Protocol):
-    """A model that can say what it is given of the sound."""
+class FingerprintsInput(Protocol):
+    """A model that can show its audio input, for the audio-input check."""
 
-    def heard(self, asked: Request) -> bytes:
+    def input_fingerprint(self, request: Request) -> bytes:
         """Bytes that change whenever the model's input does."""
 
 
 class ModelError(InputError, RuntimeError):
-    """A model that cannot be used as asked; the message names the thing and the way out."""
+    """A model that cannot be used as requested; the message names the cause and the way out."""
+
+
+RENAMED_METHODS = {"heard": "input_fingerprint"}
+"""Optional methods of a user's class that version 0.1 called by another name."""
+
+
+def validate_method_names(model: Any) -> None:
+    """Rejects an object or a class whose methods have names of version 0.1.
+
+    Raises:
+        ModelError: One has; it would never be called.
+    """
+    for old, new in RENAMED_METHODS.items():
+        if callable(getattr(model, old, None)) and not hasattr(model, new):
+            name = getattr(model, "__qualname__", type(model).__qualname__)
+            raise ModelError(f"{name}.{old}: this method is called {new!r} now; rename it")
 
 
 def description_of(model: Any) -> dict[str, Any]:
@@ -170,8 +187,8 @@ def stream(model: Any, questions: Iterable[Request]) -> Iterator[tuple[int, Answ
     size = max(1, int(getattr(model, "batch_size", 1)))
     batch: list[Request] = []
     first = 0
-    for asked in questions:
-        batch.append(asked)
+    for request in questions:
+        batch.append(request)
         if len(batch) == size:
             yield from _answered(model, batch, first)
             first, batch = first + len(batch), []

@@ -27,7 +27,7 @@ class Settings:
             raise ValueError(f"an answer needs a token; max_new_tokens={self.max_new_tokens}")
 
 
-class Spoken(NamedTuple):
+class Generation(NamedTuple):
     """One answer.
 
     Attributes:
@@ -41,7 +41,7 @@ class Spoken(NamedTuple):
     cut: bool
 
 
-def generation_of(settings: Settings, own: Any, tokenizer: Any) -> Any:
+def generation_config(settings: Settings, own: Any, tokenizer: Any) -> Any:
     """The whole `GenerationConfig`: the checkpoint's own with the settings on top.
 
     Args:
@@ -71,16 +71,16 @@ def generation_of(settings: Settings, own: Any, tokenizer: Any) -> Any:
     return generation
 
 
-def speak(
+def generate(
     model: Any, tokenizer: Any, inputs: Mapping[str, Any], generation: Any, seed: int | None
-) -> list[Spoken]:
+) -> list[Generation]:
     """An answer for each row of `inputs`.
 
     Args:
         model: A transformers model.
         tokenizer: Its own.
         inputs: Padded on the left; `input_ids` is `(n_questions, n_tokens)`.
-        generation: From `generation_of`.
+        generation: From `generation_config`.
         seed: Set again right before, when it is not None.
     """
     import torch
@@ -96,11 +96,11 @@ def speak(
         end = next((n for n, token in enumerate(row) if token in stops), None)
         said = row if end is None else row[: end + 1]
         text = tokenizer.decode(said, skip_special_tokens=True)
-        spoken.append(Spoken(text, len(said), end is None))
+        spoken.append(Generation(text, len(said), end is None))
     return spoken
 
 
-def label_scores(
+def label_log_probabilities(
     model: Any, tokenizer: Any, inputs: Mapping[str, Any], labels: Sequence[Sequence[str]]
 ) -> list[dict[str, float] | None]:
     """Log-probability of each label, in nats, summed over its tokens as if it had been said.

@@ -11,7 +11,7 @@ import numpy as np
 import soundfile
 from jaxtyping import Float
 
-from otoscope.models.audio import OnLong, fitted
+from otoscope.models.audio import OnLong, within_window
 from otoscope.models.base import AudioInput, ModelError, Request
 from otoscope.models.families import Family
 from otoscope.models.loading import chat_template_of
@@ -56,59 +56,59 @@ class Encoder:
                 placeholder of a clip.
         """
         conversations, clips, truncated = [], [], []
-        for asked in questions:
-            self._check(asked)
-            heard = [
-                fitted(sound, self.sampling_rate, self.window_s, self.on_long)
-                for sound in asked.audio_inputs
+        for request in questions:
+            self._check(request)
+            resampled = [
+                within_window(audio, self.sampling_rate, self.window_s, self.on_long)
+                for audio in request.audio_inputs
             ]
-            truncated.append(any(cut for _, cut in heard))
-            clips += [samples for samples, _ in heard]
-            conversations.append(self._conversation(asked, [samples for samples, _ in heard]))
+            truncated.append(any(cut for _, cut in resampled))
+            clips += [samples for samples, _ in resampled]
+            conversations.append(self._conversation(request, [samples for samples, _ in resampled]))
         if self.family.chat == "mistral":
             return Encoded(self._with_mistral(conversations), truncated)
         texts = self._all_rendered(conversations)
-        for asked, text in zip(questions, texts, strict=True):
+        for request, text in zip(questions, texts, strict=True):
             found = text.count(self.processor.audio_token)
-            if found != len(asked.audio_inputs):
+            if found != len(request.audio_inputs):
                 raise ModelError(
-                    f"question {asked.question.question_id!r} has {len(asked.audio_inputs)} clips "
-                    f"but the chat template gives the model {found}"
+                    f"question {request.question.question_id!r} has {len(request.audio_inputs)} "
+                    f"clips but the chat template gives the model {found}"
                 )
         return Encoded(self._with_template(texts, clips), truncated)
 
-    def heard(self, asked: Request) -> bytes:
+    def input_fingerprint(self, request: Request) -> bytes:
         """Shape and bytes of the features that the processor makes of the sound.
 
         Raises:
-            ModelError: There are none: the model would answer without having heard anything.
+            ModelError: There are none: the model would answer without any audio.
         """
-        inputs = self.encode([asked]).inputs
+        inputs = self.encode([request]).inputs
         present = [name for name in self.family.features if inputs.get(name) is not None]
         if self.family.features[0] not in present:
             raise ModelError(
                 f"the {type(self.processor).__name__} makes no {self.family.features[0]!r} of "
-                f"question {asked.question.question_id!r}: the model would not hear it"
+                f"question {request.question.question_id!r}: the model would not hear it"
             )
         return b"".join(
             f"{name}{tuple(inputs[name].shape)}".encode() + inputs[name].numpy().tobytes()
             for name in present
         )
 
-    def ending(self, asked: Request, word: str) -> list[int]:
+    def ending(self, request: Request, word: str) -> list[int]:
         """Token ids of an answer as it is taught: a word, and what the chat template ends with.
 
         Where no template writes an answer behind the prompt, the word and the token that ends.
         """
-        _, told = self.taught(asked, word)
+        _, told = self.taught(request, word)
         return list(self.processor.tokenizer.encode(told, add_special_tokens=False))
 
-    def taught(self, asked: Request, word: str) -> tuple[str | None, str]:
+    def taught(self, request: Request, word: str) -> tuple[str | None, str]:
         """All text before an answer (None where mistral-common has it), and the answer's own."""
         told = f"{word}{self.processor.tokenizer.eos_token}"
         if self.family.chat == "mistral":
             return None, told
-        conversation = self._conversation(asked, [np.zeros(1)] * len(asked.audio_inputs))
+        conversation = self._conversation(request, [np.zeros(1)] * len(request.audio_inputs))
         before, after = self._rendered(conversation), self._rendered(conversation, word)
         if after.startswith(before) and after.removeprefix(before).startswith(word):
             told = after.removeprefix(before)
@@ -137,29 +137,29 @@ class Encoder:
             return None
         return hashlib.sha256(repr(template).encode()).hexdigest()[:16]
 
-    def _check(self, asked: Request) -> None:
+    def _check(self, request: Request) -> None:
         limit = self.family.clips
-        if limit is not None and len(asked.audio_inputs) > limit:
+        if limit is not None and len(request.audio_inputs) > limit:
             raise ModelError(
-                f"question {asked.question.question_id!r} has {len(asked.audio_inputs)} clips but "
-                f"{self.family.model_type} takes at most {limit} a question"
+                f"question {request.question.question_id!r} has {len(request.audio_inputs)} clips "
+                f"but {self.family.model_type} takes at most {limit} a question"
             )
         placeholder = self.processor.audio_token
-        if any(placeholder in part.text for part in asked.parts if isinstance(part, Text)):
+        if any(placeholder in part.text for part in request.parts if isinstance(part, Text)):
             raise ModelError(
-                f"the words of question {asked.question.question_id!r} contain {placeholder!r}, "
+                f"the words of question {request.question.question_id!r} contain {placeholder!r}, "
                 "which stands for sound"
             )
 
     def _conversation(
-        self, asked: Request, heard: Sequence[Float[np.ndarray, " _"]]
+        self, request: Request, clips: Sequence[Float[np.ndarray, " _"]]
     ) -> list[dict[str, Any]]:
-        clips = iter(heard)
+        following = iter(clips)
         content = [
-            self._clip(next(clips))
+            self._clip(next(following))
             if isinstance(part, AudioInput)
             else {"type": "text", "text": part.text}
-            for part in asked.parts
+            for part in request.parts
         ]
         return [{"role": "user", "content": content}]
 
@@ -204,12 +204,12 @@ class Encoder:
         words: dict[str, Any] = {"padding": True, "padding_side": "left"}
         if bos and texts[0].startswith(bos):
             words["add_special_tokens"] = False
-        sound: Mapping[str, Any] = {"sampling_rate": self.sampling_rate}
+        audio: Mapping[str, Any] = {"sampling_rate": self.sampling_rate}
         return self.processor(
             text=texts,
             audio=clips or None,
             text_kwargs=words,
-            audio_kwargs=dict(sound),
+            audio_kwargs=dict(audio),
             return_tensors="pt",
         )
 

@@ -19,7 +19,7 @@ import numpy as np
 import soundfile
 from jaxtyping import Float
 
-from otoscope.models.audio import RESAMPLER, OnLong, fitted
+from otoscope.models.audio import RESAMPLER, OnLong, within_window
 from otoscope.models.base import Answer, AudioInput, ModelError, Request, Status
 from otoscope.models.checkpoints import identity
 from otoscope.models.presets import PRESETS
@@ -104,9 +104,9 @@ class KimiAudio:
             "max_new_tokens": self._max_new_tokens,
         }
 
-    def heard(self, asked: Request) -> bytes:
+    def input_fingerprint(self, request: Request) -> bytes:
         """The samples handed over as files; what the package makes of them stays inside."""
-        return b"".join(self._fitted(sound)[0].tobytes() for sound in asked.audio_inputs)
+        return b"".join(self._fitted(audio)[0].tobytes() for audio in request.audio_inputs)
 
     def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """One answer a question, in order.
@@ -117,12 +117,12 @@ class KimiAudio:
         Raises:
             ModelError: A clip is longer than `max_audio_s` and to be refused.
         """
-        return [self._answered(asked) for asked in questions]
+        return [self._answered(request) for request in questions]
 
-    def _answered(self, asked: Request) -> Answer:
+    def _answered(self, request: Request) -> Answer:
         started = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="otoscope-") as folder:
-            messages, cut = self._messages(asked, Path(folder))
+            messages, cut = self._messages(request, Path(folder))
             try:
                 _, text = self._inner.generate(
                     messages, output_type="text", max_new_tokens=self._max_new_tokens, **SAMPLING
@@ -138,9 +138,9 @@ class KimiAudio:
         wall_s = time.perf_counter() - started
         return Answer(text, status, audio_truncated=cut, wall_s=wall_s, detail=detail)
 
-    def _messages(self, asked: Request, folder: Path) -> tuple[list[dict[str, str]], bool]:
+    def _messages(self, request: Request, folder: Path) -> tuple[list[dict[str, str]], bool]:
         messages, cut = [], False
-        for place, part in enumerate(asked.parts):
+        for place, part in enumerate(request.parts):
             if isinstance(part, AudioInput):
                 samples, shortened = self._fitted(part)
                 kind, content = "audio", str(folder / f"{place:03d}.wav")
@@ -151,8 +151,8 @@ class KimiAudio:
             messages.append({"role": "user", "message_type": kind, "content": content})
         return messages, cut
 
-    def _fitted(self, sound: AudioInput) -> tuple[Float[np.ndarray, " n_heard"], bool]:
-        return fitted(sound, self.sampling_rate, self.max_audio_s, self._on_long)
+    def _fitted(self, audio: AudioInput) -> tuple[Float[np.ndarray, " n_heard"], bool]:
+        return within_window(audio, self.sampling_rate, self.max_audio_s, self._on_long)
 
 
 def _snapshot(name: str, commit: str) -> str:

@@ -17,13 +17,13 @@ from urllib.parse import urlsplit
 
 from otoscope.acoustics.codec import AudioError
 from otoscope.models.audio import RESAMPLER
-from otoscope.models.audio_files import FORMATS, sound_file
+from otoscope.models.audio_files import FORMATS, audio_file
 from otoscope.models.base import Answer, AudioInput, ModelError, Request, Status
 from otoscope.models.in_flight import LoopThread, as_they_arrive
 from otoscope.models.presets import PRESETS, Preset
 from otoscope.models.prices import price_of, read_prices
 from otoscope.models.server_calls import Calls, ChatRequest, Server
-from otoscope.models.server_replies import Redactor, without_credentials
+from otoscope.models.server_responses import Redactor, without_credentials
 
 OPENAI_URL = "https://api.openai.com/v1"
 OTHER_NAMES = {"thinking_level": "reasoning_effort"}
@@ -71,12 +71,12 @@ class OpenAIServer(Server):
             calls = loop.submit(Calls.begin(self, redactor)).result()
             loop.at_end = calls.end
             yield from as_they_arrive(
-                loop, map(self.request, questions), calls.answer, n_ahead=2 * self.concurrency
+                loop, map(self.chat_request, questions), calls.answer, n_ahead=2 * self.concurrency
             )
         finally:
             loop.close()
 
-    def request(self, asked: Request) -> ChatRequest | Answer:
+    def chat_request(self, request: Request) -> ChatRequest | Answer:
         """What is sent for a question: parts in its order, clips as files in base64.
 
         A clip that is no sound makes it an answer of status `error`.
@@ -84,9 +84,9 @@ class OpenAIServer(Server):
         content: list[dict[str, Any]] = []
         n_clipped = 0
         try:
-            for part in asked.parts:
+            for part in request.parts:
                 if isinstance(part, AudioInput):
-                    data, n = sound_file(part, self.sampling_rate, self.audio_format)
+                    data, n = audio_file(part, self.sampling_rate, self.audio_format)
                     coded = {
                         "data": base64.b64encode(data).decode(),
                         "format": self.audio_format,
@@ -97,14 +97,14 @@ class OpenAIServer(Server):
                     content.append({"type": "text", "text": part.text})
         except (AudioError, ModelError) as error:
             return Answer(None, Status.ERROR, detail=str(error))
-        audio_s = sum(sound.duration_s for sound in asked.audio_inputs)
-        return ChatRequest(content, audio_s, n_clipped, asked.question.parser)
+        audio_s = sum(audio.duration_s for audio in request.audio_inputs)
+        return ChatRequest(content, audio_s, n_clipped, request.question.parser)
 
-    def heard(self, asked: Request) -> bytes:
+    def input_fingerprint(self, request: Request) -> bytes:
         """The files that are sent, one after another."""
         return b"".join(
-            sound_file(sound, self.sampling_rate, self.audio_format).data
-            for sound in asked.audio_inputs
+            audio_file(audio, self.sampling_rate, self.audio_format).data
+            for audio in request.audio_inputs
         )
 
     def estimate(self, *, n_questions: int, audio_s: float, n_characters: int) -> float | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from otoscope.models import MODELS
-from otoscope.models.base import Model, ModelError
+from otoscope.models.base import Model, ModelError, validate_method_names
 
 NAMES_TAKEN_WHOLE = {"constant", "fitted", "random", "replay", "human"}
 """Kinds whose name is a text or a path, in which `@` means nothing."""
@@ -129,6 +129,7 @@ def _own_model(module_name: str, class_name: str, options: Mapping[str, Any]) ->
         raise ModelError(f"{where}: this is not a class but a {type(found).__name__}")
     if not callable(getattr(found, "answer", None)):
         raise ModelError(f"{where}: a model needs a method `answer(questions)`")
+    validate_method_names(found)
     _refuse_unknown(where, found, options, passed=0)
     model: Model = found(**options)
     return model

@@ -80,7 +80,7 @@ class Replay:
 
     def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """The saved answers; tells apart nothing saved and saved for another prompt."""
-        answers = [self._find(asked.question) for asked in questions]
+        answers = [self._find(request.question) for request in questions]
         self._asked.update(not answer.detail.startswith(NOTHING_SAVED) for answer in answers)
         return answers
 

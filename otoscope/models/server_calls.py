@@ -13,24 +13,24 @@ import tenacity
 from otoscope.models.base import Answer, ModelError, Status
 from otoscope.models.in_flight import Pace
 from otoscope.models.prices import Price
-from otoscope.models.server_replies import (
+from otoscope.models.server_responses import (
     FILTER_CODES,
     Redactor,
-    ReplyError,
-    answer_in,
+    ResponseError,
+    answer_from,
     code_of,
     message_of,
-    parse_reply,
+    parse_response,
     retry_after,
-    usage_in,
+    usage_of,
 )
 from otoscope.responses import PARSERS
 
 LONGEST_BACKOFF_S = 30.0
-HOPELESS = {401, 403, 404}
+NON_RETRYABLE = {401, 403, 404}
 """Statuses that the next question would get too."""
 
-PASSING = (TimeoutError, openai.APITimeoutError, openai.APIConnectionError)
+RETRYABLE = (TimeoutError, openai.APITimeoutError, openai.APIConnectionError)
 
 
 @dataclass(frozen=True)
@@ -139,14 +139,14 @@ class Calls:
         )
         try:
             content: bytes = await attempts(self._once, request.content, fields)
-            reply = parse_reply(content)
-            answer = answer_in(reply, self._redactor)
-        except (openai.APIError, TimeoutError, ReplyError) as error:
+            reply = parse_response(content)
+            answer = answer_from(reply, self._redactor)
+        except (openai.APIError, TimeoutError, ResponseError) as error:
             return self._failure(error, attempts.statistics.get("attempt_number", 1))
         server.server_models.add(str(reply.get("model") or ""))
         if server.price is None:
             return answer
-        return replace(answer, cost=server.price.cost(usage_in(reply), request.audio_s))
+        return replace(answer, cost=server.price.cost(usage_of(reply), request.audio_s))
 
     async def _once(self, content: list[dict[str, Any]], fields: Mapping[str, Any]) -> bytes:
         await self._pace.turn()
@@ -160,20 +160,20 @@ class Calls:
     def _passes(self, error: BaseException) -> bool:
         """Whether a failure may be gone at the next attempt."""
         if isinstance(error, openai.APIStatusError):
-            asked = retry_after(error.response.headers)
-            if asked is not None and asked > self._server.longest_wait_s:
+            wait_s = retry_after(error.response.headers)
+            if wait_s is not None and wait_s > self._server.longest_wait_s:
                 return False
             spent = code_of(error.body) == "insufficient_quota"
             return not spent and (error.status_code in (408, 409, 429) or error.status_code >= 500)
-        return isinstance(error, PASSING)
+        return isinstance(error, RETRYABLE)
 
     def _wait(self, state: tenacity.RetryCallState) -> float:
         """As long as the server asks for, else exponentially longer with jitter."""
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, openai.APIStatusError):
-            asked = retry_after(error.response.headers)
-            if asked is not None:
-                self._pace.hold(asked)  # for all calls, this one's next attempt included
+            wait_s = retry_after(error.response.headers)
+            if wait_s is not None:
+                self._pace.hold(wait_s)  # for all calls, this one's next attempt included
                 return 0.0
         backoff = tenacity.wait_exponential_jitter(
             multiplier=self._server.backoff_s, max=LONGEST_BACKOFF_S, jitter=self._server.backoff_s
@@ -191,7 +191,9 @@ class Calls:
             if code_of(error.body) in FILTER_CODES:
                 return Answer(None, Status.FILTERED, detail=line(message_of(error.body)))
             detail = line(f"HTTP {error.status_code}{tried}: {self._explained(error)}")
-            hopeless = error.status_code in HOPELESS or code_of(error.body) == "insufficient_quota"
+            hopeless = (
+                error.status_code in NON_RETRYABLE or code_of(error.body) == "insufficient_quota"
+            )
         elif isinstance(error, openai.APIConnectionError):
             cause = error.__cause__ or error
             hopeless = type(cause).__name__ == "ConnectError"

@@ -53,10 +53,10 @@ class RandomChoice:
 
     def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """One of the labels each; a question that offers none is refused."""
-        return [self._draw(asked) for asked in questions]
+        return [self._draw(request) for request in questions]
 
-    def _draw(self, asked: Request) -> Answer:
-        question = asked.question
+    def _draw(self, request: Request) -> Answer:
+        question = request.question
         if not question.labels:
             return Answer(None, Status.REFUSED, detail="the question offers no labels to draw from")
         key = f"{self.seed}\x1f{question.question_id}".encode()
@@ -81,9 +81,9 @@ class Observer:
         Sources without a span of speech are passed over; with none left nothing changes.
         """
         usable = [
-            (sound.samples, sound.sampling_rate, span)
-            for sound in sources
-            if (span := span_of(sound)) is not None
+            (audio.samples, audio.sampling_rate, span)
+            for audio in sources
+            if (span := span_of(audio)) is not None
         ]
         if usable:
             self.observer, self.n_sources = fit_slope_observer(usable), len(usable)
@@ -99,26 +99,26 @@ class Observer:
 
     def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """`increase` or `decrease`; refuses what it cannot measure and what asks otherwise."""
-        return [self._listen(asked) for asked in questions]
+        return [self._listen(request) for request in questions]
 
-    def heard(self, asked: Request) -> bytes:
+    def input_fingerprint(self, request: Request) -> bytes:
         """The samples of the clip asked about, and its span."""
-        return heard_by_measures(asked)
+        return observer_input(request)
 
-    def _listen(self, asked: Request) -> Answer:
-        return listen(asked, GRADIENTS, self.observer.answer)
+    def _listen(self, request: Request) -> Answer:
+        return listen(request, GRADIENTS, self.observer.answer)
 
 
-def heard_by_measures(asked: Request) -> bytes:
+def observer_input(request: Request) -> bytes:
     """All that an observer is given of a question: the samples of its clip, and their span."""
-    sound = _clip_asked_about(asked)
-    if sound is None:
+    audio = _clip_asked_about(request)
+    if audio is None:
         return b""
-    return f"{sound.sampling_rate} {span_of(sound)} ".encode() + sound.samples.tobytes()
+    return f"{audio.sampling_rate} {span_of(audio)} ".encode() + audio.samples.tobytes()
 
 
 def listen(
-    asked: Request,
+    request: Request,
     known: Container[str],
     hear: Callable[[np.ndarray, int, Span, str], str | None],
 ) -> Answer:
@@ -129,7 +129,7 @@ def listen(
         known: Categories that it has an ear for.
         hear: `(samples, sampling_rate, span, category)` to a direction, or None.
     """
-    question = asked.question
+    question = request.question
     category = question.attribute.replace(" ", "_")
     if category not in GRADIENTS:
         return _refused(f"there is no measure for {question.attribute!r}")
@@ -137,31 +137,31 @@ def listen(
         return _refused(f"it has not learned {category}")
     if not set(DIRECTIONS) <= set(question.labels):
         return _refused(f"it tells increase from decrease, not {' from '.join(question.labels)}")
-    sound = _clip_asked_about(asked)
-    if sound is None:
+    audio = _clip_asked_about(request)
+    if audio is None:
         return _refused("the question has no clip")
-    span = span_of(sound)
+    span = span_of(audio)
     if span is None:
-        return _refused(f"no speech found in {sound.id!r}")
-    heard = hear(sound.samples, sound.sampling_rate, span, category)
-    if heard is None:
-        return _refused(f"the cue of {category} cannot be measured in {sound.id!r}")
-    return Answer(heard)
+        return _refused(f"no speech found in {audio.id!r}")
+    direction = hear(audio.samples, audio.sampling_rate, span, category)
+    if direction is None:
+        return _refused(f"the cue of {category} cannot be measured in {audio.id!r}")
+    return Answer(direction)
 
 
-def span_of(sound: AudioInput) -> Span | None:
+def span_of(audio: AudioInput) -> Span | None:
     """Where speech is, in samples: as the row says, else as detected; None where there is none."""
-    if sound.span_s is None:
-        return decide(sound.samples[None], sound.sampling_rate).span
-    start, end = (round(second * sound.sampling_rate) for second in sound.span_s)
-    return Span(start, min(end, len(sound.samples)))
+    if audio.span_s is None:
+        return decide(audio.samples[None], audio.sampling_rate).span
+    start, end = (round(second * audio.sampling_rate) for second in audio.span_s)
+    return Span(start, min(end, len(audio.samples)))
 
 
-def _clip_asked_about(asked: Request) -> AudioInput | None:
+def _clip_asked_about(request: Request) -> AudioInput | None:
     """The row's own clip, or the last one: examples come before the query."""
-    own = [sound for sound in asked.audio_inputs if sound.id == asked.question.id]
-    heard = own or asked.audio_inputs
-    return heard[-1] if heard else None
+    own = [audio for audio in request.audio_inputs if audio.id == request.question.id]
+    candidates = own or request.audio_inputs
+    return candidates[-1] if candidates else None
 
 
 def _refused(reason: str) -> Answer:

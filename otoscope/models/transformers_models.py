@@ -15,14 +15,14 @@ from jaxtyping import Float
 
 from otoscope.models.audio import RESAMPLER, OnLong
 from otoscope.models.base import Answer, ModelError, Request, Status
-from otoscope.models.decoding import Settings, generation_of, label_scores, speak
+from otoscope.models.decoding import Settings, generate, generation_config, label_log_probabilities
 from otoscope.models.encoding import Encoded, Encoder
 from otoscope.models.loading import Loaded, load
-from otoscope.models.options import only_tokens
+from otoscope.models.option_logits import single_tokens
 from otoscope.models.presets import PRESETS
 from otoscope.models.room import Room, in_room
 
-UNTELLING = {
+IGNORED_KEYS = {
     "_from_model_config",
     "output_attentions",
     "output_hidden_states",
@@ -75,7 +75,7 @@ class TransformersModel:
             "on_long": self.encoder.on_long,
             "resampler": RESAMPLER,
             "decoding": self.settings.preset.described(),
-            "generation": {k: v for k, v in generation.items() if k not in UNTELLING},
+            "generation": {k: v for k, v in generation.items() if k not in IGNORED_KEYS},
             "logprobs": self.settings.logprobs,
         }
 
@@ -98,9 +98,9 @@ class TransformersModel:
         )
         return replace(self, settings=settings)
 
-    def heard(self, asked: Request) -> bytes:
+    def input_fingerprint(self, request: Request) -> bytes:
         """The features that the processor makes of the sound, as bytes."""
-        return self.encoder.heard(asked)
+        return self.encoder.input_fingerprint(request)
 
     def given(self, batch: Sequence[Request]) -> Encoded:
         """What the network is given for questions that all have clips, or all have none.
@@ -124,7 +124,7 @@ class TransformersModel:
         Raises:
             ModelError: An option is not one token, or a question cannot be put to this model.
         """
-        tokens = only_tokens(self.loaded.processor.tokenizer, options)
+        tokens = single_tokens(self.loaded.processor.tokenizer, options)
 
         def logits(batch: Sequence[Request]) -> np.ndarray:
             import torch
@@ -152,7 +152,7 @@ class TransformersModel:
         answers: dict[int, Answer] = {}
         for with_clips in (True, False):
             places = [
-                n for n, asked in enumerate(questions) if bool(asked.audio_inputs) is with_clips
+                n for n, request in enumerate(questions) if bool(request.audio_inputs) is with_clips
             ]
             answers |= dict(zip(places, self._in_room([questions[n] for n in places]), strict=True))
         return [answers[n] for n in range(len(questions))]
@@ -163,7 +163,7 @@ class TransformersModel:
         alone = self._generation.do_sample or not self.loaded.family.batched
         for batch, answered in in_room(self.room, questions, self._answered, alone=alone):
             if answered is None:
-                seconds = sum(sound.duration_s for sound in batch[0].audio_inputs)
+                seconds = sum(audio.duration_s for audio in batch[0].audio_inputs)
                 detail = f"out of memory with this question alone ({seconds:.1f} s of sound)"
                 answered = [Answer(None, Status.ERROR, detail=detail)]
             answers += answered
@@ -178,11 +178,11 @@ class TransformersModel:
             return self._around(batch, n_in, longest)
         model, tokenizer = self.loaded.model, self.loaded.processor.tokenizer
         preset = self.settings.preset
-        spoken = speak(model, tokenizer, inputs, self._generation, preset.seed)
+        spoken = generate(model, tokenizer, inputs, self._generation, preset.seed)
         scores: list[dict[str, float] | None] = [None] * len(batch)
         if self.settings.logprobs:
-            labels = [asked.question.labels for asked in batch]
-            scores = label_scores(model, tokenizer, inputs, labels)
+            labels = [request.question.labels for request in batch]
+            scores = label_log_probabilities(model, tokenizer, inputs, labels)
         wall_s = (time.perf_counter() - started) / len(batch)
         return [
             Answer(
@@ -199,7 +199,7 @@ class TransformersModel:
 
     def _around(self, batch: Sequence[Request], n_in: list[int], longest: int) -> list[Answer]:
         """Answers to the questions that leave room for one, errors for the others."""
-        fitting = [asked for asked, n in zip(batch, n_in, strict=True) if n <= longest]
+        fitting = [request for request, n in zip(batch, n_in, strict=True) if n <= longest]
         rest = iter(self._answered(fitting) if fitting else [])
         too_long = "the question takes {} tokens; this model has room for {} beside an answer"
         return [
@@ -217,7 +217,7 @@ class TransformersModel:
 
     @cached_property
     def _generation(self) -> Any:
-        return generation_of(
+        return generation_config(
             self.settings, self.loaded.own_generation, self.loaded.processor.tokenizer
         )
 

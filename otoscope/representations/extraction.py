@@ -36,7 +36,7 @@ from otoscope.representations.features import (
     validate_same,
     write_description,
 )
-from otoscope.representations.looking import Looker, Seen
+from otoscope.representations.hidden_states import HiddenStateExtractor, HiddenStates
 from otoscope.version import __version__
 
 ROWS_PER_BLOCK = 256
@@ -72,7 +72,7 @@ class Extraction:
     """Sites of a model for the questions of a plan, in one folder. Made by `plan_extraction`.
 
     Attributes:
-        looker: What is looked into.
+        extractor: Gives the states of a batch.
         fill: Question's id to the question with its sound.
         sites: Full names.
         folder: Where features go.
@@ -80,7 +80,7 @@ class Extraction:
         question_ids: In plan order.
     """
 
-    looker: Looker
+    extractor: HiddenStateExtractor
     fill: Callable[[str], Request]
     sites: Sequence[str]
     folder: Path
@@ -159,10 +159,10 @@ class Extraction:
         """Looks at some questions, and keeps no more than what is stored."""
         stored: dict[str, list[np.ndarray]] = {site: [] for site in sites if site != ANSWER}
         answers: list[tuple[np.ndarray, np.ndarray]] = []
-        size = self.looker.batch_size
+        size = self.extractor.batch_size
         for start in range(0, len(ids), size):
             questions = [self.fill(name) for name in ids[start : start + size]]
-            seen = self.looker.look(questions, sites)
+            seen = self.extractor.extract(questions, sites)
             for site, parts in stored.items():
                 parts.append(_stored(site, seen, questions, self.description["store"]))
             answers += seen.answers
@@ -173,7 +173,7 @@ class Extraction:
     def _features(self, datasets: Any, sites: Sequence[str]) -> Any:
         number = datasets.Value(self.description["store"])
         columns = {
-            site: datasets.List(number, length=self.looker.widths[site])
+            site: datasets.List(number, length=self.extractor.widths[site])
             for site in sites
             if site != ANSWER
         }
@@ -203,7 +203,7 @@ class Extraction:
 
 
 def plan_extraction(
-    looker: Looker,
+    extractor: HiddenStateExtractor,
     rows: Mapping[str, Sequence[Any]],
     fill: Callable[[str], Request],
     sites: Sequence[str],
@@ -216,7 +216,7 @@ def plan_extraction(
     """Decides what will be extracted, and takes the folder for it.
 
     Args:
-        looker: From `looking.looker`.
+        extractor: From `hidden_states.extractor_for`.
         rows: Columns as `features.rows_table` takes them; `question_id`, `prompt` and
             `audio_sha256` are needed.
         fill: Question's id to the question with its sound.
@@ -238,15 +238,15 @@ def plan_extraction(
     if len(set(rows["question_id"])) != len(table):
         raise FeaturesError("a question is there twice: ids must be unique over all splits")
     description = {
-        "model": dict(looker.description),
+        "model": dict(extractor.description),
         "questions": _hash_of(table),
         "store": store,
         "rows_per_block": rows_per_block,
         "otoscope_version": __version__,
         **about,
     }
-    if ANSWER in looker.widths:
-        description["hidden_size"] = looker.widths[ANSWER]
+    if ANSWER in extractor.widths:
+        description["hidden_size"] = extractor.widths[ANSWER]
     description = FEATURES.plain(description)
     if any((folder / "blocks").glob("*/*.arrow")):
         validate_same(folder, description, read_description(folder))
@@ -254,7 +254,7 @@ def plan_extraction(
         FEATURES.validate_free(folder)
         write_description(folder, description, table)
     return Extraction(
-        looker, fill, sites, folder, read_description(folder), list(rows["question_id"])
+        extractor, fill, sites, folder, read_description(folder), list(rows["question_id"])
     )
 
 
@@ -270,7 +270,7 @@ def _hash_of(rows: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def _stored(site: str, seen: Seen, questions: Sequence[Request], store: str) -> np.ndarray:
+def _stored(site: str, seen: HiddenStates, questions: Sequence[Request], store: str) -> np.ndarray:
     """A site's states in the precision of the disk.
 
     Raises:

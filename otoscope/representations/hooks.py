@@ -17,18 +17,22 @@ from otoscope.models.families import module_at
 from otoscope.models.room import in_room
 from otoscope.models.transformers_models import TransformersModel
 from otoscope.prompts.questions import answer_word
-from otoscope.representations.looking import Seen
-from otoscope.representations.places import Places, places_of, query_places
+from otoscope.representations.hidden_states import HiddenStates
 from otoscope.representations.pooling import N_SEGMENTS, weights_of
 from otoscope.representations.sites import QUERY_POSITIONS, Site, site_names, site_of
+from otoscope.representations.token_positions import (
+    TokenPositions,
+    locate_clip,
+    locate_question_words,
+)
 
 ANSWER = "answer"
-OF_ANSWERS_ONLY = ("decoding", "device", "device_map", "generation", "logprobs")
+ANSWER_ONLY_KEYS = ("decoding", "device", "device_map", "generation", "logprobs")
 """What a model says of itself that changes answers but no state before them."""
 
 
 @dataclass(frozen=True)
-class TransformersLooker:
+class TransformersExtractor:
     """A model of transformers, given exactly what `otoscope run` gives it."""
 
     model: TransformersModel
@@ -58,9 +62,9 @@ class TransformersLooker:
     def description(self) -> Mapping[str, Any]:
         """The model's own, without what only answers depend on."""
         described = self.model.description()
-        return {name: told for name, told in described.items() if name not in OF_ANSWERS_ONLY}
+        return {name: told for name, told in described.items() if name not in ANSWER_ONLY_KEYS}
 
-    def look(self, questions: Sequence[Request], sites: Sequence[str]) -> Seen:
+    def extract(self, questions: Sequence[Request], sites: Sequence[str]) -> HiddenStates:
         """One forward pass a batch, no deeper than the deepest site.
 
         Raises:
@@ -68,8 +72,8 @@ class TransformersLooker:
                 fit into memory even alone.
         """
 
-        def work(batch: Sequence[Request]) -> Seen:
-            return self._look(batch, sites)
+        def work(batch: Sequence[Request]) -> HiddenStates:
+            return self._extract(batch, sites)
 
         seen = []
         alone = not self.model.loaded.family.batched
@@ -83,56 +87,58 @@ class TransformersLooker:
             for site in sites
             if site != ANSWER
         }
-        return Seen(states, [answer for one in seen for answer in one.answers])
+        return HiddenStates(states, [answer for one in seen for answer in one.answers])
 
-    def _look(self, batch: Sequence[Request], sites: Sequence[str]) -> Seen:
+    def _extract(self, batch: Sequence[Request], sites: Sequence[str]) -> HiddenStates:
         import torch
 
         inputs = self.model.given(batch).inputs
-        places = self._places(batch, inputs, sites)
+        positions = self._positions(batch, inputs, sites)
         targets: list[list[int]] = []
         if ANSWER in sites:
-            targets = [self._target(asked) for asked in batch]
+            targets = [self._target(request) for request in batch]
             inputs = _with_targets(inputs, targets, self.model.loaded.processor.tokenizer)
-        taker = _Taker(places, targets)
+        collector = _Collector(positions, targets)
         with torch.inference_mode(), ExitStack() as hooks:
-            self._hook(hooks, taker, sites)
-            with suppress(_Enough):
+            self._hook(hooks, collector, sites)
+            with suppress(_AllCollected):
                 self.model.loaded.model(**inputs, use_cache=False)
-        answers = zip((states.cpu().numpy() for states in taker.answers), targets, strict=True)
-        return Seen(
-            {site: states.cpu().numpy() for site, states in taker.taken.items()},
+        answers = zip((states.cpu().numpy() for states in collector.answers), targets, strict=True)
+        return HiddenStates(
+            {site: states.cpu().numpy() for site, states in collector.taken.items()},
             [(states, np.array(ids)) for states, ids in answers],
         )
 
-    def _places(self, batch: Sequence[Request], inputs: Any, sites: Sequence[str]) -> list[Places]:
+    def _positions(
+        self, batch: Sequence[Request], inputs: Any, sites: Sequence[str]
+    ) -> list[TokenPositions]:
         processor = self.model.loaded.processor
         audio_token = processor.tokenizer.convert_tokens_to_ids(processor.audio_token)
         ids = inputs["input_ids"].cpu().numpy()
         real = inputs["attention_mask"].cpu().numpy().astype(bool)
         found = [
-            places_of(asked, row, mask, audio_token)
-            for asked, row, mask in zip(batch, ids, real, strict=True)
+            locate_clip(request, row, mask, audio_token)
+            for request, row, mask in zip(batch, ids, real, strict=True)
         ]
         if any(site_of(site).position in QUERY_POSITIONS for site in sites):
-            for asked, row, places in zip(batch, ids, found, strict=True):
-                places.at.update(query_places(asked, row, self._tokens_of))
+            for request, row, positions in zip(batch, ids, found, strict=True):
+                positions.at.update(locate_question_words(request, row, self._tokens_of))
         return found
 
     def _tokens_of(self, text: str) -> list[int]:
         tokenizer = self.model.loaded.processor.tokenizer
         return list(tokenizer.encode(text, add_special_tokens=False))
 
-    def _target(self, asked: Request) -> list[int]:
-        word = answer_word(asked.question)
+    def _target(self, request: Request) -> list[int]:
+        word = answer_word(request.question)
         if word is None:
             raise ModelError(
-                f"question {asked.question.question_id!r} has no right answer, so no states that "
+                f"question {request.question.question_id!r} has no right answer, so no states that "
                 "predict it; leave out the site 'answer'"
             )
-        return self.model.encoder.ending(asked, word)
+        return self.model.encoder.ending(request, word)
 
-    def _hook(self, hooks: ExitStack, taker: "_Taker", sites: Sequence[str]) -> None:
+    def _hook(self, hooks: ExitStack, collector: "_Collector", sites: Sequence[str]) -> None:
         """Lets each layer that is asked for leave its part, and the deepest one end the pass."""
         n_layers = len(self.decoder.layers)
         wanted: dict[int, list[str]] = {}
@@ -143,9 +149,9 @@ class TransformersLooker:
 
         def take(layer: int, states: Any) -> None:
             for name in wanted[layer]:
-                taker.take(name, states)
+                collector.take(name, states)
             if layer == max(wanted):
-                raise _Enough
+                raise _AllCollected
 
         for layer in wanted:
             if layer < n_layers:
@@ -159,7 +165,7 @@ class TransformersLooker:
             hooks.callback(handle.remove)
 
 
-class _Enough(Exception):
+class _AllCollected(Exception):
     """All that was asked for is there."""
 
 
@@ -170,7 +176,7 @@ def _on_entering(layer: int, take: Callable[[int, Any], None]) -> Callable[..., 
     return hook
 
 
-class _Taker:
+class _Collector:
     """Takes what sites ask for from hidden states `(n_questions, n_tokens, width)`, in float32.
 
     Attributes:
@@ -178,17 +184,19 @@ class _Taker:
         answers: For each question `(n_targets, width)`, once `answer` was taken.
     """
 
-    def __init__(self, places: Sequence[Places], targets: Sequence[Sequence[int]]) -> None:
+    def __init__(
+        self, positions: Sequence[TokenPositions], targets: Sequence[Sequence[int]]
+    ) -> None:
         import torch
 
         self.taken: dict[str, Any] = {}
         self.answers: list[Any] = []
-        self._places, self._targets = places, targets
-        n_frames = max(len(at.clip) for at in places)
-        filled = [[*at.clip, *at.clip[-1:].repeat(n_frames - len(at.clip))] for at in places]
+        self._positions, self._targets = positions, targets
+        n_frames = max(len(at.clip) for at in positions)
+        filled = [[*at.clip, *at.clip[-1:].repeat(n_frames - len(at.clip))] for at in positions]
         self._frames = torch.tensor(np.array(filled))
-        self._weights = torch.zeros(len(places), N_SEGMENTS, n_frames)
-        for weights, at in zip(self._weights, places, strict=True):
+        self._weights = torch.zeros(len(positions), N_SEGMENTS, n_frames)
+        for weights, at in zip(self._weights, positions, strict=True):
             weights[:, : len(at.clip)] = torch.from_numpy(weights_of(len(at.clip)))
 
     def take(self, name: str, states: Any) -> None:
@@ -197,7 +205,7 @@ class _Taker:
 
         site = site_of(name)
         if site.kind == ANSWER:
-            rows = zip(states, self._places, self._targets, strict=True)
+            rows = zip(states, self._positions, self._targets, strict=True)
             self.answers = [
                 row[at.end : at.end + len(ids)].to(torch.float32, copy=True)
                 for row, at, ids in rows
@@ -212,13 +220,13 @@ class _Taker:
 
         self._frames = self._frames.to(states.device)
         self._weights = self._weights.to(states.device)
-        rows = torch.arange(len(self._places), device=states.device)[:, None]
+        rows = torch.arange(len(self._positions), device=states.device)[:, None]
         return (self._weights @ states[rows, self._frames].float()).flatten(1)
 
     def _at(self, states: Any, site: Site) -> Any:
         import torch
 
-        columns = [at.at[site.position or "o"] for at in self._places]
+        columns = [at.at[site.position or "o"] for at in self._positions]
         return states[torch.arange(len(columns)), columns].float()
 
 

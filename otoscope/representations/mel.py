@@ -14,7 +14,7 @@ N_MELS = 128
 WIDTH = N_SEGMENTS * N_MELS
 
 
-def mel_features(sound: AudioInput) -> Float[np.ndarray, " width"]:
+def mel_features(audio: AudioInput) -> Float[np.ndarray, " width"]:
     """16 segments of 128 bands, in dB re the clip's loudest point, no lower than -80.
 
     Raises:
@@ -22,11 +22,11 @@ def mel_features(sound: AudioInput) -> Float[np.ndarray, " width"]:
     """
     import librosa
 
-    if not len(sound.samples):
-        raise ModelError(f"clip {sound.id!r} has no samples; there is nothing to hear")
+    if not len(audio.samples):
+        raise ModelError(f"clip {audio.id!r} has no samples; there is nothing to hear")
     samples = librosa.resample(
-        np.asarray(sound.samples, np.float32),
-        orig_sr=sound.sampling_rate,
+        np.asarray(audio.samples, np.float32),
+        orig_sr=audio.sampling_rate,
         target_sr=SAMPLING_RATE,
     )
     power = librosa.feature.melspectrogram(

@@ -1,4 +1,4 @@
-"""Names of places in a model, and what is asked for in one word: `mel,pre_llm,text.*`.
+"""Names of places in a model, and how a list of them is written: `mel,pre_llm,text.*`.
 
     mel            the clip's mel spectrogram: what is in the sound, whatever the model
     pre_llm        what enters the decoder for the clip
@@ -80,13 +80,13 @@ def site_names(n_layers: int) -> list[str]:
     return [str(site) for site in sites]
 
 
-def parse_sites(asked: str, names: Sequence[str]) -> list[str]:
-    """The sites that are asked for, each once, in the order of `names`.
+def parse_sites(requested: str, names: Sequence[str]) -> list[str]:
+    """The requested sites, each once, in the order of `names`.
 
     Args:
-        asked: Names with commas between them. `*` stands for anything before or behind `@`, `last`
-            for the last layer, `@o` for the place where the answer is predicted, which is what
-            `text.K` means without it.
+        requested: Names with commas between them. `*` stands for anything before or behind `@`,
+            `last` for the last layer, `@o` for the position where the answer is predicted,
+            which is what `text.K` means without it.
         names: Sites that exist, as from `site_names`.
 
     Raises:
@@ -99,7 +99,7 @@ def parse_sites(asked: str, names: Sequence[str]) -> list[str]:
     ['text.1', 'text.2@q_attr', 'text.2@q_p', 'text.2@q_l']
     """
     wanted: set[str] = set()
-    for part in asked.split(","):
+    for part in requested.split(","):
         found = _fitting(part.strip(), names)
         if not found:
             raise UnknownSite(_unknown(part.strip(), names))

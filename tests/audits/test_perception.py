@@ -274,11 +274,11 @@ class TestRun:
 
     def test_a_model_that_is_deaf_is_refused_before_anything_is_written(self, tmp_path):
         class Deaf(Listening):
-            def heard(self, asked):
+            def input_fingerprint(self, asked):
                 return b"the text alone"
 
         model = Deaf()
-        with pytest.raises(ModelError, match="is not being given the sound"):
+        with pytest.raises(ModelError, match="does not reach the model"):
             run(in_memory(rows(2)), model, out=tmp_path / "run")
         assert not (tmp_path / "run").exists()
         assert model.asked == []
@@ -288,7 +288,7 @@ class TestRun:
 
     def test_a_model_that_hears_is_told_so(self, tmp_path):
         class Hearing(Listening):
-            def heard(self, asked):
+            def input_fingerprint(self, asked):
                 return b"".join(sound.samples.tobytes() for sound in asked.audio_inputs)
 
         run(in_memory(rows(1)), Hearing(), out=tmp_path / "run")

@@ -21,7 +21,7 @@ class Deaf:
     description = {"kind": "deaf"}
     def answer(self, questions):
         return [Answer("increase") for _ in questions]
-    def heard(self, asked):
+    def input_fingerprint(self, asked):
         return b"text only"
 
 class Dear:
@@ -120,7 +120,7 @@ class TestExitCodes:
         ("options", "complaint"),
         [
             ({"model": "observr"}, "did you mean 'observer'?"),
-            ({"model": "models_of_mine:Deaf"}, "the model is not being given the sound"),
+            ({"model": "models_of_mine:Deaf"}, "the audio does not reach the model"),
             ({"model": "models_of_mine:Broken"}, "failed with RuntimeError: no kernel image"),
             ({"model": "models_of_mine:Absent"}, "has no 'Absent'"),
             ({"dataset": "absent/data"}, "is no folder here; a Hub repository needs --revision"),

@@ -72,7 +72,7 @@ class TestEveryOtherFamily:
 
     def test_the_sound_reaches_the_answer(self, opened):
         audio_inputs = (clip(1), clip(2), silence())
-        assert len({opened.heard(ask("?", sound)) for sound in audio_inputs}) == 3
+        assert len({opened.input_fingerprint(ask("?", sound)) for sound in audio_inputs}) == 3
         scoring = opened.with_settings(logprobs=True)
         answers = scoring.answer([ask("?", sound) for sound in audio_inputs])
         assert len({answer.logprobs["increase"] for answer in answers}) > 1

@@ -120,9 +120,9 @@ def test_decoding_is_the_published_one(kimi):
 
 
 def test_what_it_is_given_changes_with_the_sound(kimi):
-    heard = [kimi.heard(ask("?", sound)) for sound in (clip(1), clip(2), silence())]
-    assert len(set(heard)) == 3
-    assert np.frombuffer(heard[2], np.float32).any() is np.False_
+    inputs = [kimi.input_fingerprint(ask("?", sound)) for sound in (clip(1), clip(2), silence())]
+    assert len(set(inputs)) == 3
+    assert np.frombuffer(inputs[2], np.float32).any() is np.False_
 
 
 def test_a_long_clip_is_refused_or_flagged(kimi, tmp_path):

@@ -21,7 +21,7 @@ from chat_server import ChatServer, Reply, asked, completion, failure, sent_part
 from otoscope.models.base import ModelError, Status, description_of, stream
 from otoscope.models.in_flight import LoopThread, Pace, as_they_arrive
 from otoscope.models.openai_server import open_openai
-from otoscope.models.server_replies import retry_after
+from otoscope.models.server_responses import retry_after
 from otoscope.prompts.parts import Text
 
 HERE = Path(__file__).parent
@@ -628,9 +628,9 @@ class TestSettings:
 
     def test_what_is_heard_changes_with_the_sound(self):
         model = open_openai("tiny", base_url="http://localhost:1/v1")
-        first, second = (model.heard(asked("a", sound(seed=i))) for i in (1, 2))
+        first, second = (model.input_fingerprint(asked("a", sound(seed=i))) for i in (1, 2))
         assert first != second
-        assert model.heard(asked("a", sound(seed=1))) == first
+        assert model.input_fingerprint(asked("a", sound(seed=1))) == first
 
 
 def test_retry_after_as_a_date():

@@ -148,6 +148,22 @@ class TestOwnModel:
         )
         assert open_model("own_pkg.inner:Outer.Model").answer([]) == []
 
+    def test_a_method_with_its_old_name_is_an_error(self, here):
+        self.write(
+            here,
+            "own_d",
+            """
+            class Mine:
+                def answer(self, questions):
+                    return []
+
+                def heard(self, question):
+                    return b""
+            """,
+        )
+        with pytest.raises(ModelError, match=r"Mine.heard: .*'input_fingerprint'"):
+            open_model("own_d:Mine")
+
     def test_a_module_that_misses_something_says_what(self, here):
         self.write(here, "own_b", "import surely_not_installed\n")
         with pytest.raises(ModelError, match="needs 'surely_not_installed', not installed"):

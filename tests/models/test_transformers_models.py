@@ -10,8 +10,8 @@ from asking import ask, clip, silence
 from tiny import torch, transformers
 
 from otoscope.models.base import ModelError, Status
-from otoscope.models.guards import hearing_check, with_silence
-from otoscope.models.invariance import batch_invariant_check
+from otoscope.models.batch_invariance import batch_invariance_check
+from otoscope.models.guards import audio_input_check, with_silence
 from otoscope.models.transformers_models import open_transformers
 
 WHOLE = ("qwen2_audio", "audioflamingo3")
@@ -61,7 +61,7 @@ class TestAsking:
         assert len({answer.text for answer in together}) > 1, "the model must listen for this"
 
     def test_the_batch_check_agrees(self, model):
-        check = batch_invariant_check(model, some_questions())
+        check = batch_invariance_check(model, some_questions())
         assert check == (4, 4, ())
 
     def test_every_answer_is_counted(self, model):
@@ -168,12 +168,16 @@ class TestEnding:
 class TestHearing:
     def test_the_input_changes_with_the_sound(self, model):
         asked = ask("Louder?", clip(1))
-        report = hearing_check(model, asked, with_silence(asked), ask("Louder?", clip(2)))
+        report = audio_input_check(model, asked, with_silence(asked), ask("Louder?", clip(2)))
         assert report.checked
 
     def test_the_input_is_the_same_for_other_words(self, model):
-        assert model.heard(ask("One", clip())) == model.heard(ask("Another", clip()))
-        assert model.heard(ask("One", clip())) != model.heard(ask("One", silence()))
+        assert model.input_fingerprint(ask("One", clip())) == model.input_fingerprint(
+            ask("Another", clip())
+        )
+        assert model.input_fingerprint(ask("One", clip())) != model.input_fingerprint(
+            ask("One", silence())
+        )
 
     def test_a_processor_that_drops_the_sound_is_refused(self, model, monkeypatch):
         def drops(*_, **given):
@@ -181,11 +185,11 @@ class TestHearing:
 
         monkeypatch.setattr(type(model.loaded.processor), "__call__", drops)
         with pytest.raises(ModelError, match="the model would not hear it"):
-            model.heard(ask("Louder?", clip()))
+            model.input_fingerprint(ask("Louder?", clip()))
 
     def test_the_answer_depends_on_the_sound(self, model):
-        heard = model.with_settings(logprobs=True).answer([ask("Up?", clip(n)) for n in range(3)])
-        assert len({answer.logprobs["increase"] for answer in heard}) == 3
+        answers = model.with_settings(logprobs=True).answer([ask("Up?", clip(n)) for n in range(3)])
+        assert len({answer.logprobs["increase"] for answer in answers}) == 3
 
     def test_a_clip_at_another_rate_is_resampled(self, model):
         assert model.sampling_rate == 16000

@@ -10,7 +10,7 @@ from tiny_others import OTHERS
 
 from otoscope.models.families import module_at
 from otoscope.models.transformers_models import open_transformers
-from otoscope.representations.hooks import TransformersLooker
+from otoscope.representations.hooks import TransformersExtractor
 from tests.representations.test_pooling import plain_pooled
 
 pytestmark = pytest.mark.filterwarnings(
@@ -38,7 +38,7 @@ def test_the_decoder_begins_with_the_projectors_output_where_the_clip_is(model):
     # longer than one window of Audio Flamingo 3, whose windows are put together again
     long = family.model_type == "audioflamingo3"
     asked = question(1, seconds=tiny.WINDOW_S * 1.5 if long else 1.3)
-    found = TransformersLooker(model).look([asked], ["pre_llm", "audio.0"]).states
+    found = TransformersExtractor(model).extract([asked], ["pre_llm", "audio.0"]).states
     hook.remove()
     ids = model.encoder.encode([asked]).inputs["input_ids"][0]
     processor = model.loaded.processor
@@ -53,10 +53,10 @@ def test_the_decoder_begins_with_the_projectors_output_where_the_clip_is(model):
 
 def test_sites_are_transformers_own_hidden_states(model):
     """Of each family: the last one after the final norm, the others as they enter a layer."""
-    seen = TransformersLooker(model)
+    seen = TransformersExtractor(model)
     n_layers = len(seen.decoder.layers)
     sites = [f"text.{k}" for k in range(n_layers + 1)]
-    found = seen.look([question(1)], sites).states
+    found = seen.extract([question(1)], sites).states
     inputs = model.given([question(1)]).inputs
     with torch.no_grad():
         out = model.loaded.model(**inputs, output_hidden_states=True)
@@ -68,7 +68,7 @@ def test_answers_are_predicted_by_what_enters_the_head(model):
     entered = []
     head = model.loaded.model.get_output_embeddings()
     hook = head.register_forward_pre_hook(lambda module, given: entered.append(given[0]))
-    ((states, tokens),) = TransformersLooker(model).look([question(1)], ["answer"]).answers
+    ((states, tokens),) = TransformersExtractor(model).extract([question(1)], ["answer"]).answers
     inputs = dict(model.given([question(1)]).inputs)
     ids = torch.cat([inputs["input_ids"], torch.tensor(tokens)[None]], dim=1)
     inputs |= {"input_ids": ids, "attention_mask": torch.ones_like(ids)}

@@ -8,7 +8,7 @@ from asking_inside import question
 
 from otoscope.representations.extraction import plan_extraction
 from otoscope.representations.features import Features, FeaturesError
-from otoscope.representations.looking import Seen
+from otoscope.representations.hidden_states import HiddenStates
 from tests.representations.folder import files
 
 N, BLOCK = 10, 4
@@ -25,7 +25,7 @@ class Remembering:
         self.description = {"name": "remembering", **description}
         self.states, self.asked = states, []
 
-    def look(self, questions, sites):
+    def extract(self, questions, sites):
         numbers = [int(q.question.id.removeprefix("q")) for q in questions]
         self.asked += [(i, tuple(sites)) for i in numbers]
         made = {
@@ -36,7 +36,7 @@ class Remembering:
         answers = [
             (np.full((1 + i % 2, 2), i / 3, np.float32), np.arange(1 + i % 2)) for i in numbers
         ]
-        return Seen(
+        return HiddenStates(
             {site: states.astype(np.float32) for site, states in made.items()},
             answers if "answer" in sites else [],
         )
@@ -57,13 +57,13 @@ def fill(question_id):
     return question(int(question_id.removeprefix("q").removesuffix("|main")), seconds=0.01)
 
 
-def extraction(folder, looker, sites=SITES, **options):
+def extraction(folder, extractor, sites=SITES, **options):
     given = {"rows": rows(), "rows_per_block": BLOCK, "prompt": "main"} | options
-    return plan_extraction(looker, given.pop("rows"), fill, sites, folder, **given)
+    return plan_extraction(extractor, given.pop("rows"), fill, sites, folder, **given)
 
 
-def made(folder, looker, sites=SITES, rank=0, world=1, **options):
-    return extraction(folder, looker, sites, **options).make(ignore, rank=rank, world=world)
+def made(folder, extractor, sites=SITES, rank=0, world=1, **options):
+    return extraction(folder, extractor, sites, **options).make(ignore, rank=rank, world=world)
 
 
 def ignore(n):
@@ -72,9 +72,11 @@ def ignore(n):
 
 class TestMaking:
     def test_what_was_seen_is_what_is_read(self, tmp_path):
-        looker = Remembering()
-        assert made(tmp_path, looker) == (N, N)
-        assert looker.asked == [(i, tuple(SITES)) for i in range(N)], "each once, all sites at once"
+        extractor = Remembering()
+        assert made(tmp_path, extractor) == (N, N)
+        assert extractor.asked == [(i, tuple(SITES)) for i in range(N)], (
+            "each once, all sites at once"
+        )
         features = Features.open(tmp_path, prompt="main")
         assert features.sites == ["text.0", "text.1", "answer"]
         read = features.matrix("text.1")
@@ -103,11 +105,11 @@ class TestMaking:
 
     def test_shares_of_any_number_make_the_same_files(self, tmp_path):
         made(tmp_path / "one", Remembering())
-        lookers = [Remembering() for _ in range(3)]
+        extractors = [Remembering() for _ in range(3)]
         for rank in (2, 0, 1):
-            made(tmp_path / "three", lookers[rank], rank=rank, world=3)
+            made(tmp_path / "three", extractors[rank], rank=rank, world=3)
         assert files(tmp_path / "three") == files(tmp_path / "one")
-        assert [len(looker.asked) for looker in lookers] == [4, 4, 2]
+        assert [len(extractor.asked) for extractor in extractors] == [4, 4, 2]
 
     def test_more_processes_than_blocks(self, tmp_path):
         idle = Remembering()
@@ -165,8 +167,11 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("change", "told"),
         [
-            ({"looker": Remembering(revision="2")}, "model.revision None, now '2'"),
-            ({"looker": Remembering(adapter={"name": "lora"})}, "model.adapter None, now {'name'"),
+            ({"extractor": Remembering(revision="2")}, "model.revision None, now '2'"),
+            (
+                {"extractor": Remembering(adapter={"name": "lora"})},
+                "model.adapter None, now {'name'",
+            ),
             ({"prompt": "audio_ref"}, "prompt 'main', now 'audio_ref'"),
             ({"rows": rows(prompt=["Else?"] * N)}, "questions '"),
             ({"rows": rows(audio_sha256=["other"] * N)}, "questions '"),
@@ -178,7 +183,7 @@ class TestRefusals:
     def test_another_model_prompt_or_dataset(self, tmp_path, change, told):
         made(tmp_path, Remembering())
         with pytest.raises(FeaturesError, match=told):
-            extraction(tmp_path, **({"looker": Remembering()} | change))
+            extraction(tmp_path, **({"extractor": Remembering()} | change))
 
     def test_nothing_is_another_while_nothing_was_made(self, tmp_path):
         extraction(tmp_path, Remembering())
@@ -207,9 +212,9 @@ class TestRefusals:
         assert Features.open(tmp_path / "32").matrix("text.1").max() == 7e4
 
     def test_a_state_that_is_no_number_is_the_models_fault(self, tmp_path):
-        looker = Remembering(lambda i, site: np.nan if i == 5 else 1.0)
+        extractor = Remembering(lambda i, site: np.nan if i == 5 else 1.0)
         with pytest.raises(FeaturesError, match=r"'q5\|main' is not finite in the model itself"):
-            made(tmp_path, looker)
+            made(tmp_path, extractor)
 
     def test_a_question_that_is_there_twice(self, tmp_path):
         twice = rows(question_id=["q0|main"] * N)

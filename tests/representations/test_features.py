@@ -47,8 +47,10 @@ class TestReading:
         features = written(tmp_path, arrays)
         echo = features.rows["category"] == "echo"
         np.testing.assert_array_equal(features.matrix("text.0", echo), arrays["text.0"][1::2])
-        places = np.array([9, 0, 5])
-        np.testing.assert_array_equal(features.matrix("text.0", places), arrays["text.0"][places])
+        positions = np.array([9, 0, 5])
+        np.testing.assert_array_equal(
+            features.matrix("text.0", positions), arrays["text.0"][positions]
+        )
 
     def test_columns_of_rows_are_arrays_and_what_is_not_said_is_empty(self, tmp_path, arrays):
         found = written(tmp_path, arrays).rows

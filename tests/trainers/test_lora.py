@@ -20,7 +20,7 @@ from otoscope.models.checkpoints import folder_hash
 from otoscope.models.encoding import Encoder
 from otoscope.models.opening import open_model
 from otoscope.representations.extraction import plan_extraction
-from otoscope.representations.looking import looker
+from otoscope.representations.hidden_states import extractor_for
 from tests.audits.tiny_dataset import clip, full_row, write
 from tests.representations.folder import files
 from trainers.lora import lora
@@ -64,7 +64,7 @@ def states(data, checkpoint, tmp_path_factory):
 
 def extracted(data, checkpoint, out, prompt="main"):
     asked = open_splits(data, prompt=prompt)
-    seen = looker(open_model(f"transformers:{checkpoint}"))
+    seen = extractor_for(open_model(f"transformers:{checkpoint}"))
     plan = plan_extraction(seen, asked.rows, asked.fill, ["answer"], out, prompt=prompt,
                            dataset=str(data))  # fmt: skip
     plan.make(lambda n: None)

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from otoscope.audits.splits import open_splits
 from otoscope.models.opening import open_model
 from otoscope.representations.extraction import plan_extraction
-from otoscope.representations.looking import looker
+from otoscope.representations.hidden_states import extractor_for
 from tests.audits.tiny_dataset import clip, full_row, write
 from tests.representations.folder import files
 
@@ -43,7 +43,7 @@ def place(tmp_path_factory):
         for i in range(N)
     ]
     data = write(folder / "data", {"all": {"train": rows}})
-    asked, seen = open_splits(data), looker(open_model(f"transformers:{folder / 'tiny'}"))
+    asked, seen = open_splits(data), extractor_for(open_model(f"transformers:{folder / 'tiny'}"))
     plan = plan_extraction(
         seen, asked.rows, asked.fill, ["answer"], folder / "features", prompt="main"
     )

@@ -11,7 +11,7 @@ from test_families import opening
 from tiny import torch
 
 from otoscope.representations.features import Targets, write_features
-from otoscope.representations.hooks import TransformersLooker
+from otoscope.representations.hooks import TransformersExtractor
 from otoscope.tuning.adapting import adapt, trained
 from otoscope.tuning.checkpoints import Checkpoints
 from otoscope.tuning.examples import examples_of
@@ -43,9 +43,9 @@ def from_states(weight, examples, states, settings):
 
 def seen(model, n, at_once=4):
     """The states that predict the answers of `n` clips, as `trainers.extract` finds them."""
-    looker = TransformersLooker(model)
+    extractor = TransformersExtractor(model)
     parts = [[asked(i) for i in range(n)][k : k + at_once] for k in range(0, n, at_once)]
-    found = [answer for part in parts for answer in looker.look(part, ["answer"]).answers]
+    found = [answer for part in parts for answer in extractor.extract(part, ["answer"]).answers]
     lengths = [len(ids) for _, ids in found]
     return Targets(
         np.concatenate([states for states, _ in found]),

@@ -19,7 +19,7 @@ KEY_LIKE = re.compile(r"\b(?:sk|AIza)[-\w*]{8,}|\b(?:Bearer|Basic)\s+[^\s'\"]+",
 FILTER_CODES = {"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"}
 
 
-class ReplyError(ValueError):
+class ResponseError(ValueError):
     """A reply that holds no answer; the message says what is wrong with it."""
 
 
@@ -56,7 +56,7 @@ def without_credentials(url: str) -> str:
     return f"{scheme if colon else ''}{colon}{host.rpartition('@')[2]}{slash}{path}"
 
 
-def parse_reply(content: bytes) -> dict[str, Any]:
+def parse_response(content: bytes) -> dict[str, Any]:
     """A reply's JSON object.
 
     Raises:
@@ -66,13 +66,13 @@ def parse_reply(content: bytes) -> dict[str, Any]:
         reply = json.loads(content)
     except ValueError:
         start = content[:60].decode("utf-8", errors="replace")
-        raise ReplyError(f"the server's reply is not JSON: {start!r}") from None
+        raise ResponseError(f"the server's reply is not JSON: {start!r}") from None
     if not isinstance(reply, dict):
-        raise ReplyError(f"the server's reply is a JSON {type(reply).__name__}, not an object")
+        raise ResponseError(f"the server's reply is a JSON {type(reply).__name__}, not an object")
     return reply
 
 
-def answer_in(reply: Mapping[str, Any], redactor: Redactor) -> Answer:
+def answer_from(reply: Mapping[str, Any], redactor: Redactor) -> Answer:
     """The answer that a chat completion carries.
 
     A refusal and a filtered answer keep what text there is. An answer without text is an empty
@@ -84,14 +84,14 @@ def answer_in(reply: Mapping[str, Any], redactor: Redactor) -> Answer:
     choices = reply.get("choices")
     if not isinstance(choices, list) or not choices:
         error = reply.get("error")
-        raise ReplyError(
+        raise ResponseError(
             f"the server's reply holds no choice{f': {message_of(error)}' if error else ''}"
         )
     choice = choices[0]
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict):
-        raise ReplyError("the server's reply has a choice without a message")
-    usage = usage_in(reply)
+        raise ResponseError("the server's reply has a choice without a message")
+    usage = usage_of(reply)
     text = redactor.text(_text(message.get("content")))
     status, detail = Status.OK, ""
     if choice.get("finish_reason") == "content_filter":
@@ -109,7 +109,7 @@ def answer_in(reply: Mapping[str, Any], redactor: Redactor) -> Answer:
     )
 
 
-def usage_in(reply: Mapping[str, Any]) -> dict[str, Any]:
+def usage_of(reply: Mapping[str, Any]) -> dict[str, Any]:
     """What the server counted; empty where it did not."""
     usage = reply.get("usage")
     return usage if isinstance(usage, dict) else {}

@@ -14,7 +14,7 @@ from typing import Any
 from otoscope.acoustics.fitted import FittedObserver, from_numbers
 from otoscope.atomic import write_atomic
 from otoscope.models.base import Answer, ModelError, Request
-from otoscope.models.simple import heard_by_measures, listen
+from otoscope.models.simple import listen, observer_input
 from otoscope.version import __version__
 
 KIND = "fitted observer"
@@ -55,7 +55,7 @@ class TrainedOn:
         }
 
 
-class Fitted:
+class FittedObserverModel:
     """Answers from weights learned elsewhere, see `otoscope.acoustics.fitted`."""
 
     def __init__(self, observer: FittedObserver, trained_on: TrainedOn) -> None:
@@ -75,11 +75,11 @@ class Fitted:
     def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """`increase` or `decrease`; refuses what it cannot measure or has not learned."""
         observer = self.observer
-        return [listen(asked, observer.weights, observer.answer) for asked in questions]
+        return [listen(request, observer.weights, observer.answer) for request in questions]
 
-    def heard(self, asked: Request) -> bytes:
+    def input_fingerprint(self, request: Request) -> bytes:
         """The samples of the clip asked about, and its span."""
-        return heard_by_measures(asked)
+        return observer_input(request)
 
     def check_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Refuses rows of a source or speaker it has learned from.
@@ -136,8 +136,8 @@ def overlap(
     return ""
 
 
-def open_fitted(name: str | None, revision: str | None = None) -> Fitted:
-    """`fitted:FILE`.
+def open_fitted(name: str | None, revision: str | None = None) -> FittedObserverModel:
+    """`fitted_observer:FILE`.
 
     Raises:
         ModelError: There is no such file, it is not of this kind, or of another version.
@@ -165,6 +165,6 @@ def open_fitted(name: str | None, revision: str | None = None) -> Fitted:
             for field in fields(TrainedOn)
         }
         trained_on = TrainedOn(**values)
-        return Fitted(from_numbers(content["categories"]), trained_on)
+        return FittedObserverModel(from_numbers(content["categories"]), trained_on)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise ModelError(f"fitted: {name} is damaged ({error}); fit it again") from None

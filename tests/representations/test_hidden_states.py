@@ -12,7 +12,7 @@ from tiny import torch, transformers
 from otoscope.models.base import Answer, ModelError, Request
 from otoscope.models.transformers_models import open_transformers
 from otoscope.representations import hooks
-from otoscope.representations.looking import OwnLooker, looker
+from otoscope.representations.hidden_states import CustomModelExtractor, extractor_for
 from otoscope.representations.mel import mel_features
 from tests.representations.test_pooling import plain_pooled
 
@@ -62,28 +62,28 @@ class TestStates:
     @pytest.mark.parametrize("audio_first", [False, True])
     def test_every_site_is_what_a_plain_pass_holds_there(self, model, audio_first):
         asked = questions(4, audio_first=audio_first)
-        seen = looker(model)
+        seen = extractor_for(model)
         sites = [s for s in seen.widths if "q_" not in s and s != "answer"]
-        found = seen.look(asked, sites).states
+        found = seen.extract(asked, sites).states
         assert list(found) != []
         for n, one in enumerate(asked):
             states, ids = plain(model, one)
-            places = [i for i, token in enumerate(ids) if token == audio_token(model)]
-            m = len(places)
+            positions = [i for i, token in enumerate(ids) if token == audio_token(model)]
+            m = len(positions)
             close(found["mel"][n], mel_features(one.audio_inputs[0]))
-            close(found["pre_llm"][n], plain_pooled(states[0][places]))
+            close(found["pre_llm"][n], plain_pooled(states[0][positions]))
             for k in range(N_LAYERS + 1):
-                close(found[f"audio.{k}"][n], plain_pooled(states[k][places]))
+                close(found[f"audio.{k}"][n], plain_pooled(states[k][positions]))
                 close(found[f"text.{k}"][n], states[k][-1])
                 for quarter in range(1, 5):
                     # as published: the last frame before the boundary that is cut down to a whole
-                    end = places[int(quarter * m / 4) - 1]
+                    end = positions[int(quarter * m / 4) - 1]
                     close(found[f"audio.{k}@a{quarter}"][n], states[k][end])
 
     def test_widths_are_as_said(self, model):
-        seen = looker(model)
+        seen = extractor_for(model)
         sites = [site for site in seen.widths if site != "answer" and "q_" not in site]
-        states = seen.look(questions(2), sites).states
+        states = seen.extract(questions(2), sites).states
         assert {site: states[site].shape[1] for site in sites} == {
             site: seen.widths[site] for site in sites
         }
@@ -92,28 +92,28 @@ class TestStates:
         assert seen.widths["text.1"] == seen.widths["answer"] == WIDTH
 
     def test_the_last_state_of_the_words_is_what_the_head_reads(self, model):
-        (found,) = looker(model).look([question(1)], ["text.2"]).states.values()
+        (found,) = extractor_for(model).extract([question(1)], ["text.2"]).states.values()
         inputs = model.encoder.encode([question(1)]).inputs
         with torch.no_grad():
             logits = model.loaded.model(**inputs).logits[0, -1]
             close(model.loaded.model.lm_head(torch.from_numpy(found))[0], logits)
 
     def test_states_do_not_depend_on_who_else_is_asked(self, model):
-        asked, seen = questions(5), looker(model)
+        asked, seen = questions(5), extractor_for(model)
         sites = ["pre_llm", "audio.2", "text.1", "text.2", "audio.1@a3", "answer"]
-        together = seen.look(asked, sites)
+        together = seen.extract(asked, sites)
         for n, one in enumerate(asked):
-            alone = seen.look([one], sites)
+            alone = seen.extract([one], sites)
             for site in sites[:-1]:
                 close(together.states[site][n], alone.states[site][0])
             close(together.answers[n][0], alone.answers[0][0])
 
     def test_an_adapter_changes_states_and_description(self, checkpoints, tmp_path):
         folder = checkpoints["qwen2_audio"]
-        with_it = looker(open_transformers(folder, adapter=tiny.adapter(tmp_path / "lora")))
-        without = looker(open_transformers(folder))
+        with_it = extractor_for(open_transformers(folder, adapter=tiny.adapter(tmp_path / "lora")))
+        without = extractor_for(open_transformers(folder))
         sites = ["pre_llm", "text.0", "text.2"]
-        tuned, base = (x.look([question()], sites).states for x in (with_it, without))
+        tuned, base = (x.extract([question()], sites).states for x in (with_it, without))
         close(tuned["pre_llm"], base["pre_llm"])
         close(tuned["text.0"], base["text.0"])
         assert np.abs(tuned["text.2"] - base["text.2"]).max() > 1e-3
@@ -123,7 +123,9 @@ class TestStates:
     def test_what_only_changes_answers_is_no_part_of_the_description(self, checkpoints):
         folder = checkpoints["qwen2_audio"]
         one, other = (
-            looker(open_transformers(folder, max_new_tokens=n, preset=preset, logprobs=n > 5))
+            extractor_for(
+                open_transformers(folder, max_new_tokens=n, preset=preset, logprobs=n > 5)
+            )
             for n, preset in ((5, "greedy"), (9, "mimo-audio"))
         )
         assert one.description == other.description
@@ -133,7 +135,7 @@ class TestStates:
 class TestAnswer:
     def test_its_states_predict_the_gold_answer_token_by_token(self, model):
         asked = questions(3)
-        found = looker(model).look(asked, ["answer"]).answers
+        found = extractor_for(model).extract(asked, ["answer"]).answers
         network, tokenizer = model.loaded.model, model.loaded.processor.tokenizer
         for one, (states, tokens) in zip(asked, found, strict=True):
             assert tokenizer.decode(tokens) == f"{one.question.label}<|im_end|>\n"
@@ -146,24 +148,28 @@ class TestAnswer:
                 close(network.lm_head(torch.from_numpy(states)), logits)
 
     def test_the_first_one_is_where_the_answer_is_predicted(self, model):
-        seen = looker(model).look(questions(2), ["answer", "text.2"])
+        seen = extractor_for(model).extract(questions(2), ["answer", "text.2"])
         close(np.stack([states[0] for states, _ in seen.answers]), seen.states["text.2"])
 
     def test_the_word_is_the_one_that_the_prompt_offers(self, qwen):
         made = question(label="yes")
         changed = Request(replace(made.question, prompt_name="change"), made.parts)
-        ((_, tokens),) = looker(qwen).look([changed], ["answer"]).answers
+        ((_, tokens),) = extractor_for(qwen).extract([changed], ["answer"]).answers
         assert qwen.loaded.processor.tokenizer.decode(tokens).startswith("yes<")
 
     def test_no_right_answer_is_refused(self, qwen):
         with pytest.raises(ModelError, match=r"'q0\|main' has no right answer"):
-            looker(qwen).look([question(label=None)], ["answer"])
+            extractor_for(qwen).extract([question(label=None)], ["answer"])
 
 
 class TestWords:
     def test_places_are_the_last_tokens_of_what_they_are_named_for(self, model):
         asked = questions(4, audio_first=True)
-        found = looker(model).look(asked, ["text.1@q_attr", "text.1@q_p", "text.1@q_l"]).states
+        found = (
+            extractor_for(model)
+            .extract(asked, ["text.1@q_attr", "text.1@q_p", "text.1@q_l"])
+            .states
+        )
         tokenizer = model.loaded.processor.tokenizer
         for n, one in enumerate(asked):
             states, ids = plain(model, one)
@@ -181,13 +187,13 @@ class TestWords:
 
     def test_before_the_clip_they_are_refused(self, model):
         with pytest.raises(ModelError, match=r"words before the clip.*main_audio_first"):
-            looker(model).look([question()], ["text.1@q_l"])
+            extractor_for(model).extract([question()], ["text.1@q_l"])
 
     def test_an_attribute_that_is_said_twice_is_refused(self, qwen):
         made = ask(clip(), "Does the volume, the volume, go up?")
         asked = Request(replace(made.question, attribute="volume"), made.parts)
         with pytest.raises(ModelError, match="'volume' is not once among the tokens"):
-            looker(qwen).look([asked], ["text.1@q_attr"])
+            extractor_for(qwen).extract([asked], ["text.1@q_attr"])
 
 
 class TestOnePass:
@@ -198,13 +204,13 @@ class TestOnePass:
             layer.register_forward_hook(lambda *_, n=n: run.append(n))
             for n, layer in enumerate(layers)
         ]
-        looker(model).look(questions(3), sites)
+        extractor_for(model).extract(questions(3), sites)
         for handle in handles:
             handle.remove()
         return run
 
     def test_all_sites_take_one(self, model):
-        sites = [site for site in looker(model).widths if "q_" not in site]
+        sites = [site for site in extractor_for(model).widths if "q_" not in site]
         assert self.layers_run(model, sites) == [0, 1], "each layer once, and never the head"
 
     def test_it_goes_no_deeper_than_asked(self, model):
@@ -213,11 +219,11 @@ class TestOnePass:
 
     def test_sound_alone_leaves_the_model_alone(self, model, monkeypatch):
         monkeypatch.setattr(type(model), "given", None)
-        assert looker(model).look([question()], ["mel"]).states["mel"].shape == (1, 2048)
+        assert extractor_for(model).extract([question()], ["mel"]).states["mel"].shape == (1, 2048)
 
     def test_what_is_kept_is_no_view_of_anything_larger(self, model):
-        sites = [site for site in looker(model).widths if "q_" not in site and site != "mel"]
-        seen = looker(model).look(questions(3), sites)
+        sites = [site for site in extractor_for(model).widths if "q_" not in site and site != "mel"]
+        seen = extractor_for(model).extract(questions(3), sites)
         for kept in (*seen.states.values(), *(states for states, _ in seen.answers)):
             held = kept
             while getattr(held, "base", None) is not None:
@@ -229,7 +235,7 @@ class TestOnePass:
         decoder = model.loaded.model.model.language_model
         modules = (*decoder.layers, decoder.norm)
         before = [len(m._forward_pre_hooks) + len(m._forward_hooks) for m in modules]
-        looker(model).look(questions(2), ["text.1", "text.2"])
+        extractor_for(model).extract(questions(2), ["text.1", "text.2"])
         assert [len(m._forward_pre_hooks) + len(m._forward_hooks) for m in modules] == before
 
 
@@ -238,7 +244,7 @@ class TestRefusals:
         for parts, n in ((["Louder?"], 0), (["Louder?", clip(1), clip(2)], 2)):
             for site in ("mel", "text.1"):
                 with pytest.raises(ModelError, match=f"has {n} clips; representations are those"):
-                    looker(qwen).look([ask(*parts)], [site])
+                    extractor_for(qwen).extract([ask(*parts)], [site])
 
     def test_an_input_without_places_for_sound(self, qwen, monkeypatch):
         processor = qwen.loaded.processor
@@ -249,13 +255,13 @@ class TestRefusals:
 
         monkeypatch.setattr(type(processor), "__call__", lambda self, **given: deaf(**given))
         with pytest.raises(ModelError, match="gives the model no place with sound"):
-            looker(qwen).look([question()], ["text.1"])
+            extractor_for(qwen).extract([question()], ["text.1"])
 
     def test_a_version_of_transformers_with_other_parts(self, qwen):
         family = replace(qwen.loaded.family, decoder="model.words")
         other = replace(qwen, loaded=qwen.loaded._replace(family=family))
         with pytest.raises(ModelError, match=r"has no 'model.words'.*version of transformers"):
-            _ = hooks.TransformersLooker(other).widths
+            _ = hooks.TransformersExtractor(other).widths
 
 
 class TestMemory:
@@ -273,16 +279,16 @@ class TestMemory:
 
     def test_half_a_batch_is_tried_and_the_states_are_the_same(self, checkpoints, monkeypatch):
         fresh = open_transformers(checkpoints["qwen2_audio"], batch_size=4)
-        expected = looker(fresh).look(questions(4), ["text.1"]).states["text.1"]
+        expected = extractor_for(fresh).extract(questions(4), ["text.1"]).states["text.1"]
         sizes = self.cramped(fresh, monkeypatch, holds=2)
-        close(looker(fresh).look(questions(4), ["text.1"]).states["text.1"], expected)
+        close(extractor_for(fresh).extract(questions(4), ["text.1"]).states["text.1"], expected)
         assert sizes == [4, 2, 2]
 
     def test_a_question_that_never_fits_is_named(self, checkpoints, monkeypatch):
         fresh = open_transformers(checkpoints["qwen2_audio"], batch_size=4)
         self.cramped(fresh, monkeypatch, holds=0)
         with pytest.raises(ModelError, match=r"out of memory with question 'q0\|main' alone"):
-            looker(fresh).look(questions(4), ["text.1"])
+            extractor_for(fresh).extract(questions(4), ["text.1"])
 
 
 class Ear:
@@ -304,9 +310,9 @@ class Ear:
 
 class TestOwnModel:
     def test_its_sites_stand_beside_the_mel_spectrogram(self):
-        seen = looker(Ear())
+        seen = extractor_for(Ear())
         assert dict(seen.widths) == {"mel": 2048, "ear": 2, "brain.0": 1}
-        found = seen.look(questions(2), ["mel", "ear"]).states
+        found = seen.extract(questions(2), ["mel", "ear"]).states
         assert found["ear"].shape == (2, 2)
         assert found["ear"].dtype == np.float32
         close(found["ear"][1, 0], np.square(questions(2)[1].audio_inputs[0].samples).mean())
@@ -316,14 +322,14 @@ class TestOwnModel:
             def answer(self, questions):
                 return []
 
-        assert list(looker(Mute()).widths) == ["mel"]
+        assert list(extractor_for(Mute()).widths) == ["mel"]
 
     @pytest.mark.parametrize("name", ["mel", "answer"])
     def test_a_name_that_is_taken_is_refused(self, name):
         ear = Ear()
         ear.sites[name] = 3
         with pytest.raises(ModelError, match=f"Ear.sites: '{name}' has a meaning of its own"):
-            _ = OwnLooker(ear).widths
+            _ = CustomModelExtractor(ear).widths
 
     @pytest.mark.parametrize(
         ("made", "told"), [({}, "nothing"), ({"ear": np.zeros((2, 5))}, r"shape \(2, 5\)")]
@@ -331,4 +337,4 @@ class TestOwnModel:
     def test_states_of_another_shape_are_refused(self, made, told, monkeypatch):
         monkeypatch.setattr(Ear, "states", lambda *_: made)
         with pytest.raises(ModelError, match=rf"Ear.states gives {told} for 'ear', not \(2, 2\)"):
-            looker(Ear()).look(questions(2), ["ear"])
+            extractor_for(Ear()).extract(questions(2), ["ear"])

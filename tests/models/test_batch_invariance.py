@@ -4,7 +4,7 @@ import pytest
 from asking import ask
 
 from otoscope.models.base import Answer
-from otoscope.models.invariance import Different, batch_invariant_check
+from otoscope.models.batch_invariance import BatchDifference, batch_invariance_check
 
 
 class Swayed:
@@ -21,15 +21,18 @@ QUESTIONS = [ask("?", name=name) for name in "abc"]
 
 
 def test_answers_that_change_in_company_are_named():
-    check = batch_invariant_check(Swayed(2, at_most=9), QUESTIONS)
+    check = batch_invariance_check(Swayed(2, at_most=9), QUESTIONS)
     assert (check.n_questions, check.batch_size) == (3, 2)
-    assert check.different == (Different("a|main", "2", "1"), Different("b|main", "2", "1"))
+    assert check.different == (
+        BatchDifference("a|main", "2", "1"),
+        BatchDifference("b|main", "2", "1"),
+    )
 
 
 def test_there_are_none_when_nothing_changes():
-    assert batch_invariant_check(Swayed(2, at_most=1), QUESTIONS).different == ()
+    assert batch_invariance_check(Swayed(2, at_most=1), QUESTIONS).different == ()
 
 
 def test_without_a_question_nothing_is_said():
     with pytest.raises(ValueError, match="without a question"):
-        batch_invariant_check(Swayed(2, at_most=1), [])
+        batch_invariance_check(Swayed(2, at_most=1), [])

@@ -19,7 +19,7 @@ TAKEN = {"mel", "answer", "answer_tokens"}
 """Names that a model of one's own cannot give to its sites."""
 
 
-class Seen(NamedTuple):
+class HiddenStates(NamedTuple):
     """What was found in some questions.
 
     Attributes:
@@ -33,7 +33,7 @@ class Seen(NamedTuple):
 
 
 @runtime_checkable
-class Looker(Protocol):
+class HiddenStateExtractor(Protocol):
     """Something that can be looked into."""
 
     @property
@@ -48,11 +48,11 @@ class Looker(Protocol):
     def description(self) -> Mapping[str, Any]:
         """Everything about the model that changes a number, ready for JSON."""
 
-    def look(self, questions: Sequence[Request], sites: Sequence[str]) -> Seen:
+    def extract(self, questions: Sequence[Request], sites: Sequence[str]) -> HiddenStates:
         """What these sites hold for these questions."""
 
 
-def looker(model: Any) -> Looker:
+def extractor_for(model: Any) -> HiddenStateExtractor:
     """A way to look into a model, and into the sound itself.
 
     Args:
@@ -62,17 +62,17 @@ def looker(model: Any) -> Looker:
         ModelError: This version of transformers has the model in other parts.
     """
     if isinstance(model, TransformersModel):
-        from otoscope.representations.hooks import TransformersLooker
+        from otoscope.representations.hooks import TransformersExtractor
 
-        return WithMel(TransformersLooker(model))
-    return WithMel(OwnLooker(model))
+        return WithMel(TransformersExtractor(model))
+    return WithMel(CustomModelExtractor(model))
 
 
 @dataclass(frozen=True)
 class WithMel:
     """Adds the site `mel` to a model's own."""
 
-    inner: Looker
+    inner: HiddenStateExtractor
 
     @property
     def widths(self) -> Mapping[str, int]:
@@ -89,18 +89,18 @@ class WithMel:
         """The model's."""
         return self.inner.description
 
-    def look(self, questions: Sequence[Request], sites: Sequence[str]) -> Seen:
+    def extract(self, questions: Sequence[Request], sites: Sequence[str]) -> HiddenStates:
         """The model is left alone where only `mel` is asked for."""
         rest = [site for site in sites if site != "mel"]
-        seen = self.inner.look(questions, rest) if rest else Seen({}, [])
+        seen = self.inner.extract(questions, rest) if rest else HiddenStates({}, [])
         if "mel" in sites:
-            heard = [mel.mel_features(only_clip(asked)) for asked in questions]
-            seen.states["mel"] = np.stack(heard).astype(np.float32)
+            pooled = [mel.mel_features(only_clip(request)) for request in questions]
+            seen.states["mel"] = np.stack(pooled).astype(np.float32)
         return seen
 
 
 @dataclass(frozen=True)
-class OwnLooker:
+class CustomModelExtractor:
     """A model of one's own that says what can be seen of it."""
 
     model: Any
@@ -130,7 +130,7 @@ class OwnLooker:
         """As the model describes itself."""
         return description_of(self.model)
 
-    def look(self, questions: Sequence[Request], sites: Sequence[str]) -> Seen:
+    def extract(self, questions: Sequence[Request], sites: Sequence[str]) -> HiddenStates:
         """What the model's `states` gives.
 
         Raises:
@@ -146,18 +146,18 @@ class OwnLooker:
                     f"{type(self.model).__name__}.states gives {what} for {site!r}, not {shape}"
                 )
             states[site] = np.asarray(made, np.float32)
-        return Seen(states, [])
+        return HiddenStates(states, [])
 
 
-def only_clip(asked: Request) -> Any:
+def only_clip(request: Request) -> Any:
     """The one clip of a question.
 
     Raises:
         ModelError: It has none, or several.
     """
-    if len(asked.audio_inputs) != 1:
+    if len(request.audio_inputs) != 1:
         raise ModelError(
-            f"question {asked.question.question_id!r} has {len(asked.audio_inputs)} clips; "
+            f"question {request.question.question_id!r} has {len(request.audio_inputs)} clips; "
             "representations are those of one"
         )
-    return asked.audio_inputs[0]
+    return request.audio_inputs[0]

@@ -5,16 +5,16 @@ import pytest
 from asking import ask, clip
 
 from otoscope.models.base import ModelError
-from otoscope.representations.places import places_of, query_places
+from otoscope.representations.token_positions import locate_clip, locate_question_words
 
 
-def places(*ids, asked=None):
+def positions(*ids, asked=None):
     row = np.array(ids)
-    return places_of(asked or ask("?", clip()), row, row != 0, 9)
+    return locate_clip(asked or ask("?", clip()), row, row != 0, 9)
 
 
 def test_the_clip_its_quarters_and_the_place_of_the_answer():
-    found = places(0, 0, 1, 9, 9, 9, 9, 9, 2, 3)
+    found = positions(0, 0, 1, 9, 9, 9, 9, 9, 2, 3)
     assert found.clip.tolist() == [3, 4, 5, 6, 7]
     # boundaries of 5 frames: 0 1 2 3 5, so the quarters end at frames 0, 1, 2, 4
     assert found.at == {"o": 9, "a1": 3, "a2": 4, "a3": 5, "a4": 7}
@@ -22,12 +22,12 @@ def test_the_clip_its_quarters_and_the_place_of_the_answer():
 
 
 def test_padding_on_the_right_is_no_place_of_an_answer():
-    found = places(1, 9, 9, 2, 0, 0)
+    found = positions(1, 9, 9, 2, 0, 0)
     assert (found.at["o"], found.end) == (3, 3)
 
 
 def test_an_input_that_ends_in_sound_is_answered_after_its_last_word():
-    found = places(1, 2, 9, 9)
+    found = positions(1, 2, 9, 9)
     assert (found.at["o"], found.end) == (1, 3)
 
 
@@ -37,7 +37,7 @@ def test_an_input_that_ends_in_sound_is_answered_after_its_last_word():
 )
 def test_a_clip_that_cannot_be_pooled_is_refused(ids, told):
     with pytest.raises(ModelError, match=told):
-        places(*ids)
+        positions(*ids)
 
 
 class TestWords:
@@ -46,7 +46,7 @@ class TestWords:
     def found(self, prompt, row, attribute="ab"):
         asked = ask(clip(), prompt)
         object.__setattr__(asked.question, "attribute", attribute)
-        return query_places(asked, np.array(tokens(row)), tokens)
+        return locate_question_words(asked, np.array(tokens(row)), tokens)
 
     def test_they_are_searched_for_within_the_question(self):
         # the attribute stands before the question too, which does not matter

@@ -16,7 +16,7 @@ from otoscope.models.base import Answer, ModelError, Request, description_of
 
 
 @runtime_checkable
-class WeighsOptions(Protocol):
+class GivesOptionLogits(Protocol):
     """A model that says how likely each of a few texts is to come next."""
 
     def option_logits(
@@ -25,7 +25,7 @@ class WeighsOptions(Protocol):
         """The logit of each option's one token behind each question."""
 
 
-class OptionReader:
+class OptionLogitsModel:
     """A model that answers closed questions with the likeliest of their labels.
 
     An answer's `logprobs` are the logarithm of the softmax over the labels alone.
@@ -37,7 +37,7 @@ class OptionReader:
         Raises:
             ModelError: It gives none.
         """
-        if not isinstance(model, WeighsOptions):
+        if not isinstance(model, GivesOptionLogits):
             raise ModelError(
                 f"{description_of(model).get('kind', type(model).__name__)} gives no logits, and "
                 "options are compared by those of their letters at the last place of the input; "
@@ -69,8 +69,8 @@ class OptionReader:
             ModelError: A question has no labels, or one of them is not one token.
         """
         by_labels: dict[tuple[str, ...], list[int]] = {}
-        for place, asked in enumerate(questions):
-            by_labels.setdefault(asked.question.labels, []).append(place)
+        for place, request in enumerate(questions):
+            by_labels.setdefault(request.question.labels, []).append(place)
         answers: dict[int, Answer] = {}
         for labels, places in by_labels.items():
             if not labels:
@@ -101,7 +101,7 @@ def decide(labels: Sequence[str], logits: Float[np.ndarray, " n_labels"]) -> Ans
     return Answer(labels[int(logits.argmax())], logprobs=scores)
 
 
-def only_tokens(tokenizer: Any, options: Sequence[str]) -> list[int]:
+def single_tokens(tokenizer: Any, options: Sequence[str]) -> list[int]:
     """The one token of each option.
 
     Raises:

@@ -8,7 +8,7 @@ from tiny import torch
 
 from otoscope.models.base import Answer, ModelError
 from otoscope.models.opening import open_model
-from otoscope.models.options import OptionReader, decide, only_tokens
+from otoscope.models.option_logits import OptionLogitsModel, decide, single_tokens
 
 LETTERS = tuple("ABCDEFG")
 
@@ -65,7 +65,7 @@ class TestDeciding:
 class TestReader:
     def test_asks_for_the_labels_with_a_blank_before_them(self):
         question = ask("?", clip(), labels=("A", "B"))
-        (answer,) = OptionReader(Weighing(0.0, 1.0)).answer([question])
+        (answer,) = OptionLogitsModel(Weighing(0.0, 1.0)).answer([question])
         assert answer.text == "B"
         assert answer.logprobs.keys() == {"A", "B"}
 
@@ -75,12 +75,12 @@ class TestReader:
                 return np.tile(np.arange(len(options)), (len(questions), 1))
 
         questions = [ask("?", clip(), labels=tuple("ABCDEFG"[:n])) for n in (2, 3, 2, 4)]
-        said = [answer.text for answer in OptionReader(Longest()).answer(questions)]
+        said = [answer.text for answer in OptionLogitsModel(Longest()).answer(questions)]
         assert said == ["B", "C", "B", "D"]
 
     def test_a_question_without_options_is_named(self):
         with pytest.raises(ModelError, match=r"'q\|main' offers no options"):
-            OptionReader(Weighing()).answer([ask("?", clip(), labels=())])
+            OptionLogitsModel(Weighing()).answer([ask("?", clip(), labels=())])
 
     def test_a_model_without_logits_is_refused_with_the_reason(self):
         class Speaks:
@@ -91,10 +91,10 @@ class TestReader:
                 return [Answer("A") for _ in questions]
 
         with pytest.raises(ModelError, match="openai gives no logits, and options are compared"):
-            OptionReader(Speaks())
+            OptionLogitsModel(Speaks())
 
     def test_its_answers_are_none_that_were_written(self):
-        assert OptionReader(Weighing(0.0)).description == {
+        assert OptionLogitsModel(Weighing(0.0)).description == {
             "kind": "weighing",
             "answers_by": "logits of ' A', ' B' …",
         }
@@ -115,7 +115,7 @@ class TestOfTransformers:
 
     def test_an_option_of_several_tokens_is_refused(self, tmp_path):
         folder = lettered(tmp_path / "tiny", letters="ABCDEF")
-        reader = OptionReader(open_model(f"transformers:{folder}"))
+        reader = OptionLogitsModel(open_model(f"transformers:{folder}"))
         with pytest.raises(ModelError, match=r"option ' G' is 2 tokens of this tokenizer, \[.*\]"):
             reader.answer(asked(1.0))
 
@@ -125,4 +125,4 @@ class TestOfTransformers:
                 return [7]
 
         with pytest.raises(ModelError, match=r"' A', ' B' share tokens: \[7, 7\]"):
-            only_tokens(Same(), [" A", " B"])
+            single_tokens(Same(), [" A", " B"])

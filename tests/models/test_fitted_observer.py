@@ -8,7 +8,7 @@ from chat_server import asked
 
 from otoscope.acoustics.fitted import FittedObserver, Weights
 from otoscope.models.base import AudioInput, ModelError, Status, description_of
-from otoscope.models.fitted import Fitted, TrainedOn, open_fitted, overlap
+from otoscope.models.fitted_observer import FittedObserverModel, TrainedOn, open_fitted, overlap
 from otoscope.models.opening import open_model
 from otoscope.prompts.parts import Text
 from otoscope.version import __version__
@@ -34,7 +34,7 @@ def trained_on(**changed):
 
 def model(**changed):
     weights = Weights(typical=(0.0,) * 16, weight=RISES, constant=0.0, shrinkage=0.5)
-    return Fitted(FittedObserver({"volume": weights}), trained_on(**changed))
+    return FittedObserverModel(FittedObserver({"volume": weights}), trained_on(**changed))
 
 
 def about(db, clip="a", **more):

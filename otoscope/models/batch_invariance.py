@@ -6,7 +6,7 @@ from typing import NamedTuple
 from otoscope.models.base import Model, Request
 
 
-class Different(NamedTuple):
+class BatchDifference(NamedTuple):
     """A question with another answer in company than alone."""
 
     question_id: str
@@ -14,7 +14,7 @@ class Different(NamedTuple):
     alone: str | None
 
 
-class BatchCheck(NamedTuple):
+class BatchInvarianceCheck(NamedTuple):
     """What came of it; `different` is empty when batches change nothing.
 
     Attributes:
@@ -25,10 +25,10 @@ class BatchCheck(NamedTuple):
 
     n_questions: int
     batch_size: int
-    different: tuple[Different, ...]
+    different: tuple[BatchDifference, ...]
 
 
-def batch_invariant_check(model: Model, questions: Sequence[Request]) -> BatchCheck:
+def batch_invariance_check(model: Model, questions: Sequence[Request]) -> BatchInvarianceCheck:
     """Asks everything twice, in batches of the model's size and one by one.
 
     Low precision makes sums depend on the shapes they are made in, so some difference is normal
@@ -46,10 +46,10 @@ def batch_invariant_check(model: Model, questions: Sequence[Request]) -> BatchCh
     size = max(1, int(getattr(model, "batch_size", 1)))
     batches = [questions[n : n + size] for n in range(0, len(questions), size)]
     together = [answer.text for batch in batches for answer in model.answer(batch)]
-    alone = [model.answer([asked])[0].text for asked in questions]
+    alone = [model.answer([request])[0].text for request in questions]
     different = tuple(
-        Different(asked.question.question_id, first, second)
-        for asked, first, second in zip(questions, together, alone, strict=True)
+        BatchDifference(request.question.question_id, first, second)
+        for request, first, second in zip(questions, together, alone, strict=True)
         if first != second
     )
-    return BatchCheck(len(questions), size, different)
+    return BatchInvarianceCheck(len(questions), size, different)

@@ -15,7 +15,7 @@ from otoscope.representations.pooling import quarter_ends
 from otoscope.representations.sites import AUDIO_POSITIONS
 
 
-class Places(NamedTuple):
+class TokenPositions(NamedTuple):
     """Places in one row of tokens.
 
     Attributes:
@@ -29,12 +29,12 @@ class Places(NamedTuple):
     end: int
 
 
-def places_of(
-    asked: Request,
+def locate_clip(
+    request: Request,
     ids: Int[np.ndarray, " n_tokens"],
     real: Bool[np.ndarray, " n_tokens"],
     audio_token: int,
-) -> Places:
+) -> TokenPositions:
     """The clip, its quarters, and `o`, the last place that is no sound.
 
     Args:
@@ -46,10 +46,10 @@ def places_of(
     Raises:
         ModelError: There is no clip, or more than one.
     """
-    name = asked.question.question_id
-    if len(asked.audio_inputs) != 1:
+    name = request.question.question_id
+    if len(request.audio_inputs) != 1:
         raise ModelError(
-            f"question {name!r} has {len(asked.audio_inputs)} clips; "
+            f"question {name!r} has {len(request.audio_inputs)} clips; "
             "representations are those of one"
         )
     clip = np.flatnonzero((ids == audio_token) & real)
@@ -60,11 +60,11 @@ def places_of(
     ends = zip(AUDIO_POSITIONS, quarter_ends(len(clip)), strict=True)
     output = np.flatnonzero((ids != audio_token) & real)[-1]
     at = {"o": int(output), **{end: int(clip[n]) for end, n in ends}}
-    return Places(clip, at, int(np.flatnonzero(real)[-1]))
+    return TokenPositions(clip, at, int(np.flatnonzero(real)[-1]))
 
 
-def query_places(
-    asked: Request,
+def locate_question_words(
+    request: Request,
     ids: Int[np.ndarray, " n_tokens"],
     tokens_of: Callable[[str], Sequence[int]],
 ) -> dict[str, int]:
@@ -79,8 +79,8 @@ def query_places(
         ModelError: The words come before the clip, so that nothing is known of it there; or they
             are not to be found exactly once.
     """
-    name, prompt = asked.question.question_id, asked.question.prompt
-    if not isinstance(asked.parts[0], AudioInput) or not isinstance(asked.parts[-1], Text):
+    name, prompt = request.question.question_id, request.question.prompt
+    if not isinstance(request.parts[0], AudioInput) or not isinstance(request.parts[-1], Text):
         raise ModelError(
             f"question {name!r} has its words before the clip, where the model has not heard it; "
             "ask with the clip first, as `--prompt main_audio_first` does"
@@ -90,7 +90,7 @@ def query_places(
     if start is None or len(words) < 2:
         raise ModelError(f"the words of question {name!r} are not once among its tokens: {prompt}")
     last = start + len(words) - 1
-    attribute = asked.question.attribute
+    attribute = request.question.attribute
     for form in (attribute, f" {attribute}", f"the {attribute}", f" the {attribute}"):
         tokens = list(tokens_of(form))
         within = _only_place(tokens, words)
