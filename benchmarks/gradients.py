@@ -15,8 +15,9 @@ from functools import partial
 import numpy as np
 
 from otoscope.acoustics import codec
+from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.rendering import CONDITIONS, Source
+from otoscope.acoustics.rendering import SourceRenderer
 from otoscope.acoustics.spans import Span
 from tests.acoustics import plain_gradients
 from tests.acoustics.synthetic_speech import speech_like
@@ -37,7 +38,7 @@ def plain(pcm: np.ndarray, category: str) -> None:
         codec.encode_flac(made, SAMPLING_RATE)
 
 
-def product(source: Source, category: str, profile: str) -> None:
+def product(source: SourceRenderer, category: str, profile: str) -> None:
     """All variants of one category by the product."""
     for _, _, made in source.variants(category, "a", "b", profile=profile):
         codec.encode_flac(made.to_pcm().pcm, SAMPLING_RATE)
@@ -55,7 +56,7 @@ def main() -> None:
     pcm = source_of_four_seconds()
     times: dict[str, list[list[float]]] = {name: [] for name in GRADIENTS}
     for round_number in range(N_ROUNDS + 1):
-        sources = {profile: Source(pcm, SAMPLING_RATE, SPAN) for profile in TARGETS}
+        sources = {profile: SourceRenderer(pcm, SAMPLING_RATE, SPAN) for profile in TARGETS}
         for name in GRADIENTS:
             taken = [seconds(partial(plain, pcm, name))]
             taken += [seconds(partial(product, s, name, profile)) for profile, s in sources.items()]

@@ -34,8 +34,9 @@ from builders.corpora.base import CorpusError
 from otoscope.acoustics import codec
 from otoscope.acoustics.confounds import NUMBERS_ONLY, contrasts, intends
 from otoscope.acoustics.contrasts import CONTRASTS
+from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of
-from otoscope.acoustics.rendering import CONDITIONS, Source
+from otoscope.acoustics.rendering import SourceRenderer
 from otoscope.acoustics.spans import Span
 from otoscope.progress import Shown
 from otoscope.reports.perception.published import CATEGORIES, SCOPES, results
@@ -113,7 +114,7 @@ class Score:
 
 def measured(recorded: Recorded) -> list[tuple[str, bool, list[float]]]:
     """Category, whether the label is `increase`, and `NAMES`, of all clips of one recording."""
-    source = Source(recorded.pcm, recorded.sampling_rate, recorded.span)
+    source = SourceRenderer(recorded.pcm, recorded.sampling_rate, recorded.span)
     found = []
     for category in CATEGORIES:
         for cell in CONDITIONS:

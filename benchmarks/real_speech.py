@@ -33,10 +33,10 @@ from builders.vocalgrad.confounds_of_build import (
 )
 from builders.vocalgrad.observe import Rate
 from otoscope.acoustics.confounds import ConfoundRow, Confounds, measure_confounds
+from otoscope.acoustics.design import TIERS
 from otoscope.acoustics.fitted import cross_fitted
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of
 from otoscope.acoustics.observers import constant_of
-from otoscope.acoustics.trajectories import TIERS
 from otoscope.progress import Shown
 from otoscope.statistics.intervals import Interval, clustered_interval
 from otoscope.version import __version__

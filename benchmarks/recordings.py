@@ -17,10 +17,11 @@ from threadpoolctl import threadpool_limits
 from builders.corpora.folder import list_audio
 from otoscope.acoustics import codec
 from otoscope.acoustics.confounds import Contrasted, contrasts, measured_in
+from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.fitted import segments
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.observers import direction_with_source, slope
-from otoscope.acoustics.rendering import CONDITIONS, NothingChanges, Source
+from otoscope.acoustics.rendering import NotApplicable, SourceRenderer
 from otoscope.acoustics.spans import Span, decide
 
 SHORTEST_S = 1.0
@@ -106,7 +107,7 @@ def speaker_of(name: str) -> str:
 def listen(recorded: Recorded, profiles: Sequence[str], tiers: Sequence[str]) -> Listened:
     """Renders and measures all that is asked of one recording."""
     pcm, rate, span = recorded.pcm, recorded.sampling_rate, recorded.span
-    source = Source(pcm, rate, span, bit_depth=recorded.bit_depth)
+    source = SourceRenderer(pcm, rate, span, bit_depth=recorded.bit_depth)
     heard = Listened(
         recorded.speaker, {}, {p: [] for p in profiles}, {p: Counter() for p in profiles}
     )
@@ -118,7 +119,7 @@ def listen(recorded: Recorded, profiles: Sequence[str], tiers: Sequence[str]) ->
                 clip_id = cell.clip_id(recorded.name, recorded.name)
                 try:
                     made = source.render(category, cell, clip_id=clip_id, profile=profile)
-                except NothingChanges:
+                except NotApplicable:
                     heard.n_idle[profile][category] += 1
                     continue
                 if made.no_effect:

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from otoscope.acoustics.trajectories import CURVES, LABELS, TIERS
+from otoscope.acoustics.design import LABELS, TIERS
+from otoscope.acoustics.trajectories import CURVES
 from otoscope.audits.runs import load_run, write_plan
 from otoscope.prompts import PROMPTS
 from otoscope.reports.perception.findings import findings

@@ -54,15 +54,15 @@ def render(
 ) -> None:
     """Writes a copy of one clip in which one acoustic factor rises or falls."""
     from otoscope.acoustics import codec
+    from otoscope.acoustics.design import Condition
     from otoscope.acoustics.files import render_file
-    from otoscope.acoustics.rendering import Condition
 
     try:
         made = render_file(
             source,
             out,
             category=category,
-            cell=Condition(tier, curve, direction),
+            condition=Condition(tier, curve, direction),
             profile=profile,
             span_s=_seconds(span),
             clip_id=clip_id,

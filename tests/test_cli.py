@@ -63,7 +63,7 @@ class TestRender:
     def test_a_cell_that_does_nothing_says_so(self, clip, tmp_path):
         out = tmp_path / "out.wav"
         done = call("render", clip, out, "--category", "audio_distortion", "--tier", "low")
-        assert "at this rate the change does nothing" in done.output
+        assert "no effect at this rate" in done.output
         loud = call("render", clip, out, "--category", "volume", "--overwrite")
         assert "% of samples were clipped" in loud.output
 
@@ -74,11 +74,11 @@ class TestRender:
             (("--category", "echo", "--tier", "lo"), "no tier named 'lo'"),
             (("--category", "echo", "--curve", "linera"), "did you mean 'linear'?"),
             (("--category", "echo", "--direction", "sideways"), "no direction 'sideways'"),
-            (("--category", "echo", "--profile", "other"), "echo has no profile 'other'"),
+            (("--category", "echo", "--profile", "other"), "no profile of echo named 'other'"),
             (("--category", "echo", "--span", "1:2"), "is not within the clip's 24000 samples"),
             (("--category", "echo", "--span", "1:0.5"), "is not within the clip's"),
             (("--category", "echo", "--span", "1"), "'1' is not START:END in seconds"),
-            (("--category", "echo", "--span", "0:inf"), "span (0.0, inf) is not a stretch"),
+            (("--category", "echo", "--span", "0:inf"), "span (0.0, inf) is not a range"),
         ],
     )
     def test_wrong_options_are_one_clear_line(self, clip, tmp_path, options, complaint):

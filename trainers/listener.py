@@ -147,8 +147,8 @@ class Clips:
     def _overlaid(self, asked: Any) -> Any:
         """A clip with one of the asked changes on top, and the question about that."""
         from otoscope.acoustics import codec
+        from otoscope.acoustics.design import LABELS
         from otoscope.acoustics.gradients import attribute_of
-        from otoscope.acoustics.trajectories import LABELS
         from otoscope.models.base import AudioInput, Request
         from otoscope.models.simple import span_of
         from otoscope.prompts.parts import Clip

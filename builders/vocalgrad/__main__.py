@@ -124,7 +124,7 @@ def build(
     ] = "paper",
     beeps: Annotated[bool, typer.Option(help="The ten-tone ablation as config `beep`.")] = True,
     corrections: Corrections = None,
-    on_nothing_found: NothingFound = Policy.REFUSE,
+    on_nothing_found: NothingFound = Policy.REJECT,
     on_short: Short = Policy.KEEP,
     on_loud_start: LoudStart = Policy.QUIETEST_FLOOR,
     on_error: Annotated[
@@ -184,7 +184,7 @@ def spans(
     audio_column: AudioColumn = "audio",
     limit_sources: Limit = None,
     corrections: Corrections = None,
-    on_nothing_found: NothingFound = Policy.REFUSE,
+    on_nothing_found: NothingFound = Policy.REJECT,
     on_short: Short = Policy.KEEP,
     on_loud_start: LoudStart = Policy.QUIETEST_FLOOR,
 ) -> None:

@@ -8,9 +8,8 @@ from builders.vocalgrad.making import Built
 from builders.vocalgrad.plan import SPLITS
 from builders.vocalgrad.rates import low_rates
 from builders.vocalgrad.repository import configs_of, write_readme
+from otoscope.acoustics.design import CONDITIONS, LABELS, TIERS
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.rendering import CONDITIONS
-from otoscope.acoustics.trajectories import LABELS, TIERS
 from otoscope.version import __version__
 
 

@@ -24,12 +24,11 @@ import otoscope.acoustics
 from builders.vocalgrad.plan import SPLITS, Plan, Shard
 from builders.vocalgrad.shards import STATE, decode, making_folder
 from otoscope.acoustics.confounds import Contrasted, contrasts, measured_in
+from otoscope.acoustics.design import CONDITIONS, TIERS
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.measures import Track
 from otoscope.acoustics.observers import direction_with_source, slope
-from otoscope.acoustics.rendering import CONDITIONS
 from otoscope.acoustics.spans import Span
-from otoscope.acoustics.trajectories import TIERS
 from otoscope.atomic import write_atomic
 from otoscope.progress import Progress
 from otoscope.version import __version__

@@ -24,7 +24,7 @@ from builders.vocalgrad.survey import (
     survey,
 )
 from builders.vocalgrad.workers import WorkerDied, run
-from otoscope.acoustics.rendering import CONDITIONS
+from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.spans import DEFAULT_POLICIES
 from otoscope.errors import InputError
 from otoscope.progress import Progress

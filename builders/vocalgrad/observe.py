@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from builders.vocalgrad.listening import Heard, Hearing
+from otoscope.acoustics.design import TIERS
 from otoscope.acoustics.gradients import attribute_of
 from otoscope.acoustics.observers import constant_of
-from otoscope.acoustics.trajectories import TIERS
 from otoscope.statistics.intervals import clustered_interval
 
 

@@ -17,10 +17,10 @@ from builders.vocalgrad.plan import SPLITS, Plan, Surveyed
 from builders.vocalgrad.shards import making_folder
 from builders.vocalgrad.stored import stored_rows
 from otoscope.acoustics import codec
+from otoscope.acoustics.design import DIRECTIONS, LABELS, Condition
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of, beep_categories
-from otoscope.acoustics.rendering import Condition, Rendering, Source
+from otoscope.acoustics.rendering import Rendering, SourceRenderer
 from otoscope.acoustics.spans import Span
-from otoscope.acoustics.trajectories import DIRECTIONS, LABELS
 from otoscope.prompts import ask
 from otoscope.reports import figures
 from otoscope.reports.html import data_uri, render, write
@@ -148,7 +148,7 @@ def _cards(
     built: Built, example: Surveyed, recording: codec.Recording
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """A card for each category, and the tiers whose sounds fit on the page."""
-    source = Source(
+    source = SourceRenderer(
         recording.pcm, recording.sampling_rate, Span(*example.span), bit_depth=example.bit_depth
     )
     by_tier: dict[str, list[dict[str, Shown]]] = {}
@@ -174,7 +174,7 @@ def _cards(
 
 
 def _shown(
-    built: Built, surveyed: Surveyed, source: Source, category: str, tier: str
+    built: Built, surveyed: Surveyed, source: SourceRenderer, category: str, tier: str
 ) -> dict[str, Shown]:
     """The up and the down clip of a category; neither where the profile leaves them out."""
     if any((name, without) == (category, tier) for name, without, _ in surveyed.left_out):

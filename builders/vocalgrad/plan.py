@@ -16,8 +16,8 @@ from typing import Literal, NamedTuple
 import soundfile
 
 from builders.corpora.base import SourceClip
+from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.gradients import GRADIENTS, beep_categories
-from otoscope.acoustics.rendering import CONDITIONS
 from otoscope.registry import UnknownName
 
 GENERATOR_VERSION = "1"

@@ -7,9 +7,8 @@ from collections import Counter
 from typing import NamedTuple
 
 from builders.vocalgrad.plan import Plan, Surveyed
+from otoscope.acoustics.design import CONDITIONS, TIERS
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.rendering import CONDITIONS
-from otoscope.acoustics.trajectories import TIERS
 from otoscope.acoustics.vocoder import N_FFT
 
 PUBLISHED_HZ = 48_000

@@ -4,8 +4,8 @@ import hashlib
 
 import datasets
 
+from otoscope.acoustics.design import LABELS
 from otoscope.acoustics.gradients import attribute_of
-from otoscope.acoustics.trajectories import LABELS
 from otoscope.prompts import ask
 
 LABEL_NAMES = ["decrease", "increase"]

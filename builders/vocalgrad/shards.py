@@ -16,7 +16,8 @@ from builders.corpora.base import CorpusError
 from builders.vocalgrad.plan import Plan, Shard, Surveyed
 from builders.vocalgrad.rows import audio_of, features, question_of
 from otoscope.acoustics import codec
-from otoscope.acoustics.rendering import CONDITIONS, Source
+from otoscope.acoustics.design import CONDITIONS
+from otoscope.acoustics.rendering import SourceRenderer
 from otoscope.acoustics.spans import Span
 from otoscope.atomic import write_atomic
 
@@ -55,7 +56,7 @@ def rows(plan: Plan, shard: Shard) -> Iterator[tuple[str, Row]]:
         if shard.kind == "source":
             yield "source", _source_row(plan, surveyed, recording)
             continue
-        source = Source(
+        source = SourceRenderer(
             recording.pcm, recording.sampling_rate, Span(*surveyed.span),
             bit_depth=recording.bit_depth,
         )  # fmt: skip
@@ -65,7 +66,9 @@ def rows(plan: Plan, shard: Shard) -> Iterator[tuple[str, Row]]:
                 yield config, _row(plan, surveyed, source, category, k)
 
 
-def _row(plan: Plan, surveyed: Surveyed, source: Source, category: str, cell_index: int) -> Row:
+def _row(
+    plan: Plan, surveyed: Surveyed, source: SourceRenderer, category: str, cell_index: int
+) -> Row:
     cell, s = CONDITIONS[cell_index], surveyed.source
     clip_id = cell.clip_id(s.item_id, s.clip_id)
     made = source.render(category, cell, clip_id=clip_id, profile=plan.profile)

@@ -10,8 +10,8 @@ from builders.vocalgrad.heat import heat_table
 from builders.vocalgrad.making import BuildError
 from builders.vocalgrad.observe import ObserverRow, Rate
 from builders.vocalgrad.page import FEW_CLIPS, TEMPLATES
+from otoscope.acoustics.design import TIERS
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of
-from otoscope.acoustics.trajectories import TIERS
 from otoscope.reports import figures
 from otoscope.reports.html import render, write
 

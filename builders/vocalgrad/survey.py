@@ -10,10 +10,9 @@ from builders.corpora.base import CorpusError, Skipped, SourceClip
 from builders.vocalgrad.plan import MAX_CLIP_BYTES, LeftOut, Surveyed
 from builders.vocalgrad.shards import pcm_sha256
 from otoscope.acoustics import codec
-from otoscope.acoustics.rendering import Source as Sound
-from otoscope.acoustics.rendering import refuses
+from otoscope.acoustics.design import TIERS
+from otoscope.acoustics.rendering import SourceRenderer, rejects_no_effect
 from otoscope.acoustics.spans import DEFAULT_POLICIES, Policy, Problem, Span, decide
-from otoscope.acoustics.trajectories import TIERS
 
 Policies = Mapping[Problem, Policy]
 
@@ -140,14 +139,14 @@ def _look_at(
 def _left_out(
     recording: codec.Recording, span: tuple[int, int], conditions: Conditions | None
 ) -> Iterator[LeftOut]:
-    if conditions is None or not refuses(conditions.profile):
+    if conditions is None or not rejects_no_effect(conditions.profile):
         return
-    sound = Sound(
+    renderer = SourceRenderer(
         recording.pcm, recording.sampling_rate, Span(*span), bit_depth=recording.bit_depth
     )
     for category in conditions.categories:
         for tier in TIERS:
-            if reason := sound.refusal(category, tier, conditions.profile):
+            if reason := renderer.not_applicable(category, tier, conditions.profile):
                 yield LeftOut(category, tier, reason)
 
 

@@ -16,9 +16,9 @@ from otoscope.acoustics.contrasts import CONTRASTS, EDGES
 from otoscope.acoustics.contrasts import Contrasts as Contrasts
 from otoscope.acoustics.contrasts import Reason as Reason
 from otoscope.acoustics.contrasts import contrasts as contrasts
+from otoscope.acoustics.design import LABELS
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.measures import MEASURES
-from otoscope.acoustics.trajectories import LABELS
 from otoscope.statistics.intervals import UNKNOWN, Interval
 from otoscope.statistics.separation import stratified_auc
 
@@ -43,7 +43,7 @@ def intends(category: str, name: str) -> bool:
         LookupError: No such category or contrast.
     """
     if name not in CONTRASTS:
-        MEASURES[name]  # refuses with a suggestion
+        MEASURES[name]  # rejects with a suggestion
     gradient = GRADIENTS[category]
     if name == EDGES:
         return bool(gradient.intended & {"head", "tail"})

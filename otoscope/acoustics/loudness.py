@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float, Float64
 from scipy import ndimage
 
-from otoscope.acoustics.clip import Clip
+from otoscope.acoustics.source_channel import SourceChannel
 
 BLOCK_S = 0.005
 N_PASSES = 3
@@ -51,20 +51,20 @@ def _between_middles(gain: np.ndarray, block: int) -> np.ndarray:
 
 
 def at_level_of(
-    clip: Clip, changed: Float[np.ndarray, " n_samples"], window_s: float
+    channel: SourceChannel, changed: Float[np.ndarray, " n_samples"], window_s: float
 ) -> Float[np.ndarray, " n_samples"]:
     """A changed clip of unchanged length at the short-time level of the clip, edges included."""
-    gain = level_gain(changed, clip.samples, clip.sampling_rate, window_s)
-    return with_edges_of(clip, changed * gain)
+    gain = level_gain(changed, channel.samples, channel.sampling_rate, window_s)
+    return with_edges_of(channel, changed * gain)
 
 
 def with_edges_of(
-    clip: Clip, changed: Float[np.ndarray, " n_samples"]
+    channel: SourceChannel, changed: Float[np.ndarray, " n_samples"]
 ) -> Float[np.ndarray, " n_samples"]:
     """Head and tail at the very RMS that they had, so that they tell nothing by their level."""
-    start, end = clip.span
+    start, end = channel.span
     for part in (slice(0, start), slice(end, None)):
-        changed[part] *= match_gain(rms(clip.samples[part]), rms(changed[part]))
+        changed[part] *= match_gain(rms(channel.samples[part]), rms(changed[part]))
     return changed
 
 

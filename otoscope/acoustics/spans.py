@@ -56,14 +56,14 @@ class Problem(StrEnum):
 class Policy(StrEnum):
     """What to do about a problem; the name is recorded in the row's `span_origin`."""
 
-    REFUSE = "refuse"
+    REJECT = "refuse"
     WHOLE_CLIP = "whole_clip"
     KEEP = "kept"
     QUIETEST_FLOOR = "quietest_floor"
 
 
 DEFAULT_POLICIES = {
-    Problem.NOTHING_FOUND: Policy.REFUSE,
+    Problem.NOTHING_FOUND: Policy.REJECT,
     Problem.FROM_FIRST_FRAME: Policy.QUIETEST_FLOOR,
     Problem.SHORT: Policy.KEEP,
 }
@@ -171,14 +171,14 @@ def decide(
         origin = policy.value
     for problem in seen:
         policy = policies[problem]
-        if origin in (Policy.REFUSE, Policy.WHOLE_CLIP):
+        if origin in (Policy.REJECT, Policy.WHOLE_CLIP):
             break
         if origin == "detected" or policy is not Policy.KEEP:
             origin = policy.value
     if origin == Policy.WHOLE_CLIP:
         return Decision(Span(0, samples.shape[1]), origin, seen)
-    if origin == Policy.REFUSE or detection.span is None:
-        return Decision(None, Policy.REFUSE.value, seen)
+    if origin == Policy.REJECT or detection.span is None:
+        return Decision(None, Policy.REJECT.value, seen)
     return Decision(detection.span, origin, seen)
 
 

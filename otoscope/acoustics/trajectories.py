@@ -17,11 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Float32
 
-from otoscope.registry import Registry
+from otoscope.acoustics.design import DIRECTIONS
+from otoscope.registry import Registry, UnknownName
 
-TIERS = ("low", "mid", "high")
-DIRECTIONS = ("up", "down")
-LABELS = {"up": "increase", "down": "decrease"}
 JUMP_AT = 0.5
 
 Progress = Callable[[np.ndarray], np.ndarray]
@@ -35,7 +33,10 @@ CURVES: Registry[Progress] = Registry(
         "jump": lambda t: np.where(t < JUMP_AT, 0.0, 1.0),
     },
 )
+"""All curves that can be rendered. To add one: a line here and one in `MIRROR`.
 
+The published benchmark has those of `design.PUBLISHED_CURVES`, whatever is added here.
+"""
 
 MIRROR = {
     "linear": "linear",
@@ -115,10 +116,10 @@ def steered(
     """The trajectory of a clip, given the two ends of its `up` version.
 
     Raises:
-        ValueError: `direction` is neither `up` nor `down`.
+        LookupError: No such curve, or a direction other than `up` and `down`.
     """
     if direction not in DIRECTIONS:
-        raise ValueError(f"no direction {direction!r}; there are {DIRECTIONS}")
+        raise UnknownName(f"no direction {direction!r}; there are {DIRECTIONS}")
     ends = (up_start, up_end) if direction == "up" else (up_end, up_start)
-    CURVES[curve]  # an unknown one is refused here, not at the first sample
+    CURVES[curve]  # an unknown one is rejected here, not at the first sample
     return Trajectory(*ends, curve, in_octaves)

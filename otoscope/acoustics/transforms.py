@@ -1,11 +1,11 @@
 """Gradients as augmentation: in `audiomentations.Compose`, in `Dataset.map` and while streaming.
 
-Nothing is drawn from a global generator. Which cell an item gets, and its noise, follow from its
-id (or, where there is none, from its samples), so neither the order of items nor the number of
-workers matters.
+Nothing is drawn from a global generator. The condition of an item and its noise follow from its id
+(or, where there is none, from its samples), so neither the order of items nor the number of workers
+matters.
 
-A clip without detectable speech is refused with an error that names it: a span nobody found would
-be a label nobody can trust. Say `policies=` to take the whole clip instead, or give the span.
+A clip without detectable speech is rejected by name, since its label could not be trusted. Pass
+`policies=` to take the whole clip instead, or give the span.
 """
 
 import hashlib
@@ -18,16 +18,24 @@ from audiomentations.core.transforms_interface import BaseWaveformTransform
 from jaxtyping import Float
 
 from otoscope.acoustics import codec
-from otoscope.acoustics.gradients import GRADIENTS, attribute_of
-from otoscope.acoustics.rendering import Condition, NothingChanges, Rendering, Source
+from otoscope.acoustics.design import (
+    DIRECTIONS,
+    LABELS,
+    PUBLISHED_CURVES,
+    TIERS,
+    Condition,
+)
+from otoscope.acoustics.gradients import attribute_of
+from otoscope.acoustics.rendering import NotApplicable, Rendering, SourceRenderer, rules_of
 from otoscope.acoustics.spans import DEFAULT_POLICIES, Policy, Problem, Span, decide
-from otoscope.acoustics.trajectories import CURVES, DIRECTIONS, LABELS, TIERS
+from otoscope.acoustics.trajectories import CURVES
+from otoscope.registry import UnknownName
 
 Waveform = Float[np.ndarray, "*n_channels n_samples"]
 
 
 class GradientTransform(BaseWaveformTransform):
-    """One acoustic factor made to rise or fall, in a cell drawn for each item.
+    """One acoustic factor made to rise or fall, in a published condition drawn for each item.
 
     Args:
         category: A key of `GRADIENTS`.
@@ -37,6 +45,9 @@ class GradientTransform(BaseWaveformTransform):
         profile: Which rules.
         policies: What to do where the span detector fails; see `spans.decide`.
         p: Share of items that `Compose` changes; `map_row` changes all.
+
+    Raises:
+        LookupError: No such category, profile, tier, curve or direction.
     """
 
     supports_multichannel = True
@@ -53,19 +64,18 @@ class GradientTransform(BaseWaveformTransform):
         p: float = 1.0,
     ) -> None:
         super().__init__(p)
-        if profile not in GRADIENTS[category].profiles:
-            raise ValueError(f"{category} has no profile {profile!r}")
+        rules_of(category, profile)  # rejects an unknown one by name
         for value, known in ((tier, TIERS), (curve, tuple(CURVES)), (direction, DIRECTIONS)):
             if value is not None and value not in known:
-                raise ValueError(f"{value!r} is none of {known}")
+                raise UnknownName(f"{value!r} is none of {known}")
         self.category, self.tier, self.curve, self.direction = category, tier, curve, direction
         self.seed, self.profile = seed, profile
         self.policies = {**DEFAULT_POLICIES, **(policies or {})}
 
-    def cell_of(self, item_id: str) -> Condition:
-        """The item's cell."""
+    def condition_of(self, item_id: str) -> Condition:
+        """The item's condition."""
         rng = self._rng(item_id, "cell")
-        tier, curve, direction = (str(rng.choice(x)) for x in (TIERS, tuple(CURVES), DIRECTIONS))
+        tier, curve, direction = (str(rng.choice(x)) for x in (TIERS, PUBLISHED_CURVES, DIRECTIONS))
         return Condition(self.tier or tier, self.curve or curve, self.direction or direction)
 
     def render(
@@ -77,49 +87,51 @@ class GradientTransform(BaseWaveformTransform):
         span: Span | None = None,
         bit_depth: int = 16,
     ) -> tuple[Condition, Rendering, str]:
-        """The item's cell, what it sounds like in it, and where the span came from.
+        """The item's condition, its rendering, and the origin of the span.
 
         Raises:
-            NothingChanges: The profile refuses the item's cell, which would do nothing to it.
-            ValueError: No span is given and none is found, or see `Source`.
+            NotApplicable: The profile rejects the item's condition, which would change nothing.
+            AudioError: No span is given and none is detected; see also `SourceRenderer`.
         """
         origin = "given"
         if span is None:
             span, origin, problems = decide(np.atleast_2d(samples), sample_rate, self.policies)
             if span is None:
-                raise ValueError(f"{item_id}: no span of speech ({', '.join(problems)})")
-        cell = self.cell_of(item_id)
-        clip_id = cell.clip_id(item_id, str(self.seed))
-        source = Source(samples, sample_rate, span, bit_depth=bit_depth)
+                raise codec.AudioError(f"{item_id}: no span of speech ({', '.join(problems)})")
+        condition = self.condition_of(item_id)
+        clip_id = condition.clip_id(item_id, str(self.seed))
+        source = SourceRenderer(samples, sample_rate, span, bit_depth=bit_depth)
         try:
-            made = source.render(self.category, cell, clip_id=clip_id, profile=self.profile)
-        except NothingChanges as error:
-            raise NothingChanges(f"{item_id}: {error}") from error
-        return cell, made, origin
+            made = source.render(self.category, condition, clip_id=clip_id, profile=self.profile)
+        except NotApplicable as error:
+            raise NotApplicable(f"{item_id}: {error}") from error
+        return condition, made, origin
 
     def map_row(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """A row with changed sound, for `Dataset.map` and `IterableDataset.map`.
+        """A row with changed audio, for `Dataset.map` and `IterableDataset.map`.
 
         Reads `id`, `audio` (`{"bytes", "path"}`, as under `Audio(decode=False)`) and, where they
         are not null, `span_start_s` and `span_end_s`; the span in the result is the new one. A
-        `prompt` about what the row was before is set to null.
+        `prompt` about the row's former category is set to null.
         """
         item_id, audio = str(row["id"]), row["audio"]
         if not isinstance(audio, dict):
-            raise TypeError(f"{item_id}: audio is {type(audio)}; cast to Audio(decode=False)")
+            raise codec.AudioError(
+                f"{item_id}: audio is {type(audio)}; cast to Audio(decode=False)"
+            )
         data = Path(audio["path"]) if audio.get("bytes") is None else audio["bytes"]
         pcm, rate, bit_depth, _ = codec.read(data, name=item_id)
         start_s, end_s, span = row.get("span_start_s"), row.get("span_end_s"), None
         if start_s is not None and end_s is not None:
             span = Span(round(start_s * rate), round(end_s * rate))
-        cell, made, origin = self.render(
+        condition, made, origin = self.render(
             codec.to_float(pcm), rate, item_id=item_id, span=span, bit_depth=bit_depth
         )
         path = hashlib.sha256(item_id.encode()).hexdigest()[:16] + ".flac"
         encoded = made.to_pcm()
         changed = {
             "audio": {"bytes": codec.encode_flac(encoded.pcm, rate), "path": path},
-            "label": LABELS[cell.direction],
+            "label": LABELS[condition.direction],
             "category": self.category,
             "attribute": attribute_of(self.category),
             "profile": self.profile,
@@ -133,7 +145,7 @@ class GradientTransform(BaseWaveformTransform):
         }
         if "prompt" in row:
             changed["prompt"] = None
-        return dict(row) | cell._asdict() | changed
+        return dict(row) | condition._asdict() | changed
 
     def randomize_parameters(self, samples: Waveform, sample_rate: int) -> None:
         """What `Compose` calls for each waveform; its id is a hash of its samples."""

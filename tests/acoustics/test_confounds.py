@@ -16,8 +16,8 @@ from otoscope.acoustics.confounds import (
     measured_in,
 )
 from otoscope.acoustics.contrasts import CONTRASTS
+from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.rendering import CONDITIONS
 from otoscope.acoustics.spans import Span
 from otoscope.acoustics.trajectories import CURVES
 

@@ -9,17 +9,18 @@ from hypothesis import strategies as st
 from scipy import integrate
 from synthetic_speech import speech_like as loud_speech
 
-from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.codec import CEILING, round_within_scale, to_float
+from otoscope.acoustics.design import CONDITIONS, TIERS, Condition
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.gradients.audio_roughness import BLOCK_S, NOMINAL_RMS
 from otoscope.acoustics.gradients.speaking_speed import elapsed
 from otoscope.acoustics.grains import Marks, at_pitch, pitch_marks
 from otoscope.acoustics.loudness import level_gain
 from otoscope.acoustics.measures import MEASURES
-from otoscope.acoustics.rendering import CONDITIONS, Condition, NothingChanges, Source
+from otoscope.acoustics.rendering import NotApplicable, SourceRenderer
+from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.spans import Span
-from otoscope.acoustics.trajectories import CURVES, MIRROR, TIERS, Trajectory, glide
+from otoscope.acoustics.trajectories import CURVES, MIRROR, Trajectory, glide
 
 RATE = 16_000
 SPAN = Span(4_000, 14_100)
@@ -33,7 +34,7 @@ def speech_like(*args, **kwargs):
 
 def rendered(category, tier="high", curve="linear", direction="up", samples=None, span=SPAN, **kw):
     x = speech_like(RATE) if samples is None else samples
-    source = Source(x, kw.pop("rate", RATE), Span(*span))
+    source = SourceRenderer(x, kw.pop("rate", RATE), Span(*span))
     cell = Condition(tier, curve, direction)
     return source.render(category, cell, clip_id=cell.clip_id("a", "a"), profile="controlled", **kw)
 
@@ -205,10 +206,13 @@ class TestPitch:
     @pytest.mark.parametrize("what", ["noise", "silence"])
     def test_a_clip_without_voice_is_refused_and_says_why(self, what):
         x = noise(32_000) if what == "noise" else np.zeros(32_000, np.float32)
-        with pytest.raises(NothingChanges, match="voice_pitch: no voiced frame in the span"):
+        with pytest.raises(NotApplicable, match="voice_pitch: no voiced frame in the span"):
             rendered("voice_pitch", samples=x, span=(2_000, 30_000))
         assert (
-            Source(x, self.rate, Span(2_000, 30_000)).refusal("volume", "low", "controlled") is None
+            SourceRenderer(x, self.rate, Span(2_000, 30_000)).not_applicable(
+                "volume", "low", "controlled"
+            )
+            is None
         )
 
 
@@ -238,7 +242,7 @@ def test_another_tier_or_curve_hears_other_noise():
 @pytest.mark.parametrize(("hold", "lengths"), [(2.0, {2}), (2.5, {2, 3}), (1.5, {1, 2})])
 def test_a_hold_may_last_any_number_of_samples(hold, lengths):
     x = noise(RATE, 0.1)
-    clip = Clip(x, RATE, Span(0, RATE))
+    clip = SourceChannel(x, RATE, Span(0, RATE))
     steady = Trajectory(RATE / hold, RATE / hold, "linear")
     made = GRADIENTS["audio_distortion"].profiles["controlled"].render(clip, steady, "high", "a")
     fresh = np.flatnonzero(np.diff(made.speech) != 0)
@@ -264,13 +268,13 @@ def test_the_hold_glides_in_octaves():
     ],
 )
 def test_a_cell_that_does_nothing_is_refused(category, tier, rate, bit_depth):
-    source = Source(speech_like(rate), rate, Span(rate // 4, rate), bit_depth=bit_depth)
-    with pytest.raises(NothingChanges, match=rf"{category} \({tier}\) does nothing at {rate} Hz"):
+    source = SourceRenderer(speech_like(rate), rate, Span(rate // 4, rate), bit_depth=bit_depth)
+    with pytest.raises(NotApplicable, match=rf"{category} \({tier}\) does nothing at {rate} Hz"):
         source.render(category, Condition(tier, "linear", "up"), clip_id="a", profile="controlled")
     made = {cell.tier for cell, _, _ in source.variants(category, "a", "a", profile="controlled")}
-    assert made == {t for t in TIERS if not source.refusal(category, t, "controlled")}
+    assert made == {t for t in TIERS if not source.not_applicable(category, t, "controlled")}
     assert tier not in made
-    assert source.refusal(category, tier, "paper") is None
+    assert source.not_applicable(category, tier, "paper") is None
 
 
 def test_roughness_has_the_step_of_its_bits_at_nominal_level():
@@ -278,7 +282,7 @@ def test_roughness_has_the_step_of_its_bits_at_nominal_level():
     n = 200
     x = np.random.default_rng(0).laplace(size=n).astype(np.float32)  # peaks well above one step
     x *= NOMINAL_RMS / np.sqrt(np.mean(x**2))
-    clip = Clip(x, RATE, Span(0, n))
+    clip = SourceChannel(x, RATE, Span(0, n))
     assert round(BLOCK_S * RATE) == n, "one block"
     render = GRADIENTS["audio_roughness"].profiles["controlled"].render
     made = render(clip, Trajectory(4.0, 4.0, "linear"), "high", "a").speech
@@ -338,7 +342,7 @@ def test_the_halves_are_as_loud_as_they_were(category, curve):
     x = speech_like(48_000, 3.0)
     span = Span(12_000, 135_000)
     halves = (slice(span.start, 73_500), slice(73_500, span.end))
-    source = Source(x, 48_000, span)
+    source = SourceRenderer(x, 48_000, span)
     for direction in ("up", "down"):
         cell = Condition("high", curve, direction)
         made = source.render(category, cell, clip_id="a__up", profile="controlled").samples
@@ -373,7 +377,7 @@ def test_a_peak_beyond_full_scale_scales_the_clip_and_clips_nothing():
 def test_all_variants_of_a_tier_are_scaled_alike():
     x = speech_like(RATE)
     x = (x / np.abs(x).max()).astype(np.float32)
-    source = Source(x, RATE, SPAN)
+    source = SourceRenderer(x, RATE, SPAN)
     # up to 18 dB more: the source is taken down by as much, whatever curve and direction
     for cell, _, made in source.variants("volume", "a", "a", profile="controlled"):
         loud_end = (
@@ -386,7 +390,7 @@ def test_all_variants_of_a_tier_are_scaled_alike():
 @pytest.mark.parametrize("category", sorted(GRADIENTS))
 def test_nothing_exceeds_full_scale_even_from_a_full_scale_source(category):
     x = speech_like(48_000, 2.0)
-    source = Source((x / np.abs(x).max()).astype(np.float32), 48_000, Span(12_000, 88_000))
+    source = SourceRenderer((x / np.abs(x).max()).astype(np.float32), 48_000, Span(12_000, 88_000))
     for cell in CONDITIONS[-8:]:
         made = source.render(category, cell, clip_id="a__up", profile="controlled")
         assert np.abs(made.samples).max() <= CEILING * 1.0001, "the headroom was enough"
@@ -397,9 +401,9 @@ def test_nothing_exceeds_full_scale_even_from_a_full_scale_source(category):
 @pytest.mark.parametrize("n_channels", [1, 2])
 def test_any_rate_and_stereo(rate, n_channels):
     x = np.stack([speech_like(rate, 1.0, seed=c) for c in range(n_channels)])
-    source = Source(x, rate, Span(rate // 4, round(0.85 * rate)))
+    source = SourceRenderer(x, rate, Span(rate // 4, round(0.85 * rate)))
     for category, tier in itertools.product(GRADIENTS, ("high",)):
-        if source.refusal(category, tier, "controlled"):
+        if source.not_applicable(category, tier, "controlled"):
             continue
         made = source.render(
             category, Condition(tier, "jump", "down"), clip_id="a", profile="controlled"
@@ -411,9 +415,9 @@ def test_any_rate_and_stereo(rate, n_channels):
 
 @pytest.mark.parametrize("span", [(0, 1), (5, 9), (0, 3_200), (0, 19_200), (19_199, 19_200)])
 def test_spans_of_any_length_and_place(span):
-    source = Source(speech_like(RATE), RATE, Span(*span))
+    source = SourceRenderer(speech_like(RATE), RATE, Span(*span))
     for category in GRADIENTS:
-        if source.refusal(category, "high", "controlled"):
+        if source.not_applicable(category, "high", "controlled"):
             continue
         made = source.render(
             category, Condition("high", "linear", "up"), clip_id="a", profile="controlled"
@@ -424,7 +428,7 @@ def test_spans_of_any_length_and_place(span):
 
 
 def test_silence_stays_silence():
-    source = Source(np.zeros(8_000, np.float32), RATE, Span(1_000, 7_000))
+    source = SourceRenderer(np.zeros(8_000, np.float32), RATE, Span(1_000, 7_000))
     for category in set(GRADIENTS) - {"voice_pitch"}:
         for cell in CONDITIONS[-2:]:
             made = source.render(category, cell, clip_id="a", profile="controlled").samples

@@ -8,6 +8,7 @@ import pytest
 from real_speech import needs_real_speech, real_speech
 
 from benchmarks.recordings import speaker_of
+from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.fitted import (
     N_SEGMENTS,
     FittedObserver,
@@ -20,7 +21,7 @@ from otoscope.acoustics.fitted import (
 )
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.measures import Track
-from otoscope.acoustics.rendering import CONDITIONS, Source
+from otoscope.acoustics.rendering import SourceRenderer
 from otoscope.acoustics.spans import Span
 from otoscope.statistics.intervals import clustered_interval
 
@@ -230,8 +231,8 @@ def real_tracks(category, profile):
     """Segments, labels, speakers and sources of all real speech at the high tier."""
     clips = []
     for name, pcm, rate, span in real_speech():
-        source = Source(pcm, rate, span)
-        if source.refusal(category, "high", profile):
+        source = SourceRenderer(pcm, rate, span)
+        if source.not_applicable(category, "high", profile):
             continue
         for cell in (cell for cell in CONDITIONS if cell.tier == "high"):
             made = source.render(category, cell, clip_id=cell.clip_id(name, name), profile=profile)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from synthetic_speech import speech_like
 
-from otoscope.acoustics.clip import Clip
+from otoscope.acoustics.design import CONDITIONS, TIERS, Condition
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.gradients.audio_distortion import hold, hold_of
 from otoscope.acoustics.gradients.audio_roughness import bits_of, crush
@@ -20,9 +20,10 @@ from otoscope.acoustics.gradients.echo import (
     impulse_response,
 )
 from otoscope.acoustics.gradients.voice_clarity import mask
-from otoscope.acoustics.rendering import CONDITIONS, Condition, Source
+from otoscope.acoustics.rendering import SourceRenderer
+from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.spans import Span
-from otoscope.acoustics.trajectories import TIERS, Trajectory
+from otoscope.acoustics.trajectories import Trajectory
 
 PROFILES_OF = [(name, profile) for name, g in GRADIENTS.items() for profile in g.profiles]
 SHORTENED = {"voice_pitch", "audio_distortion", "audio_roughness", "voice_clarity"}
@@ -63,7 +64,7 @@ class TestEveryGradient:
         assert description.endswith(".")
 
     def source(self, **kwargs):
-        return Source(speech_like(self.rate), self.rate, Span(4_000, 14_100), **kwargs)
+        return SourceRenderer(speech_like(self.rate), self.rate, Span(4_000, 14_100), **kwargs)
 
     def render(self, category, profile, clip_id="a"):
         return self.source().render(category, self.cell, clip_id=clip_id, profile=profile)
@@ -99,9 +100,9 @@ class TestEveryGradient:
     def test_leaves_its_input_alone(self, category, profile):
         samples = speech_like(self.rate)
         before = samples.copy()
-        source = Source(samples, self.rate, Span(4_000, 14_100))
+        source = SourceRenderer(samples, self.rate, Span(4_000, 14_100))
         for cell in CONDITIONS[::5]:
-            if not source.refusal(category, cell.tier, profile):
+            if not source.not_applicable(category, cell.tier, profile):
                 source.render(category, cell, clip_id="a", profile=profile)
         assert (samples == before).all()
 
@@ -122,7 +123,7 @@ class TestEveryGradient:
     @pytest.mark.parametrize("tier", TIERS)
     def test_down_is_up_with_its_ends_swapped(self, category, profile, tier):
         source = self.source()
-        if source.refusal(category, tier, profile):
+        if source.not_applicable(category, tier, profile):
             pytest.skip("does nothing at this rate")
         up, down = (
             source.render(category, Condition(tier, "linear", d), clip_id="a", profile=profile)
@@ -147,7 +148,7 @@ NOTHING_HAPPENS = {
 @pytest.mark.parametrize(("rate", "bit_depth"), [*((r, 16) for r in NOTHING_HAPPENS), (48_000, 8)])
 def test_no_effect_is_flagged_where_nothing_can_happen(rate, bit_depth):
     expected = NOTHING_HAPPENS[rate] | ({("audio_roughness", "low")} if bit_depth == 8 else set())
-    source = Source(np.ones(100, np.float32) / 4, rate, Span(0, 100), bit_depth=bit_depth)
+    source = SourceRenderer(np.ones(100, np.float32) / 4, rate, Span(0, 100), bit_depth=bit_depth)
     flagged = {
         (category, cell.tier, cell.direction)
         for category, cell in itertools.product(GRADIENTS, CONDITIONS)
@@ -159,7 +160,7 @@ def test_no_effect_is_flagged_where_nothing_can_happen(rate, bit_depth):
 @pytest.mark.parametrize(("tier", "step_db"), [("low", 6), ("mid", 12), ("high", 18)])
 def test_volume_goes_from_minus_to_plus_and_is_unity_half_way(tier, step_db):
     samples = np.full(9 * 800, 0.01, np.float32)
-    made = Source(samples, 16_000, Span(800, 8 * 800)).render(
+    made = SourceRenderer(samples, 16_000, Span(800, 8 * 800)).render(
         "volume", Condition(tier, "linear", "up"), clip_id="a"
     )
     gains_db = 20 * np.log10(made.samples.reshape(9, 800) / samples.reshape(9, 800))
@@ -216,7 +217,7 @@ def test_published_noise_seeds(clip_id, seed):
 def test_full_noise_has_the_published_snr(tier, snr_db):
     samples = speech_like(48_000, 3.0)
     span = Span(12_000, 130_000)
-    made = Source(samples, 48_000, span).render(
+    made = SourceRenderer(samples, 48_000, span).render(
         "background_noise", Condition(tier, "jump", "up"), clip_id="a"
     )
     noise = made.samples - samples
@@ -227,7 +228,7 @@ def test_full_noise_has_the_published_snr(tier, snr_db):
 
 
 def test_noise_differs_between_variants_of_a_source():
-    source = Source(speech_like(16_000), 16_000, Span(4_000, 14_100))
+    source = SourceRenderer(speech_like(16_000), 16_000, Span(4_000, 14_100))
     ids = [Condition("low", curve, "up").clip_id("i", "c") for curve in ("linear", "jump")]
     tails = [
         source.render("background_noise", Condition("low", "jump", "up"), clip_id=i).samples[
@@ -242,7 +243,7 @@ def test_noise_differs_between_variants_of_a_source():
 def test_vibration_costs_level(tier, loss_db):
     # at depth d the mean square gain is (1 − d/2)² + d²/8
     samples = np.full(48_000, 0.5, np.float32)
-    made = Source(samples, 16_000, Span(0, 16_000)).render(
+    made = SourceRenderer(samples, 16_000, Span(0, 16_000)).render(
         "voice_vibration", Condition(tier, "jump", "up"), clip_id="a"
     )
     assert db(level(made.samples[16_000:]) / 0.5) == pytest.approx(loss_db, abs=0.05)
@@ -250,7 +251,7 @@ def test_vibration_costs_level(tier, loss_db):
 
 def test_vibration_at_full_depth_has_20_cycles_a_second_and_starts_at_phase_0():
     samples = np.full(32_000, 0.5, np.float32)
-    made = Source(samples, 16_000, Span(31_998, 32_000)).render(
+    made = SourceRenderer(samples, 16_000, Span(31_998, 32_000)).render(
         "voice_vibration", Condition("high", "jump", "down"), clip_id="a"
     )
     spectrum = np.abs(np.fft.rfft(made.samples[:16_000] - made.samples[:16_000].mean()))
@@ -277,7 +278,7 @@ def test_direct_path_of_the_echo(tier, gain):
 
 def test_echo_keeps_what_came_before_an_upward_jump():
     samples = speech_like(16_000)
-    made = Source(samples, 16_000, Span(4_000, 14_100)).render(
+    made = SourceRenderer(samples, 16_000, Span(4_000, 14_100)).render(
         "echo", Condition("high", "jump", "up"), clip_id="a"
     )
     assert (made.samples[:9_000] == samples[:9_000]).all()
@@ -296,7 +297,7 @@ def test_low_pass_mask_is_half_at_its_cutoff_and_800_hz_wide():
 def test_crossfades_make_speech_faster_than_the_rate_says(rate, effective):
     # a segment of S samples becomes S/rate, of which 240 overlap with the next
     samples = speech_like(48_000, 2.0)
-    clip = Clip(samples, 48_000, Span(0, samples.size))
+    clip = SourceChannel(samples, 48_000, Span(0, samples.size))
     made = (
         GRADIENTS["speaking_speed"]
         .profiles["paper"]

@@ -5,6 +5,7 @@ import pytest
 from real_speech import needs_real_speech, real_speech
 from synthetic_speech import speech_pcm
 
+from otoscope.acoustics.design import CONDITIONS, LABELS, Condition
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.measures import Track
 from otoscope.acoustics.observers import (
@@ -15,9 +16,8 @@ from otoscope.acoustics.observers import (
     fit_slope_observer,
     slope,
 )
-from otoscope.acoustics.rendering import CONDITIONS, Condition, Source
+from otoscope.acoustics.rendering import SourceRenderer
 from otoscope.acoustics.spans import Span
-from otoscope.acoustics.trajectories import LABELS
 from otoscope.statistics.intervals import clustered_interval
 
 RATE = 16_000
@@ -117,7 +117,7 @@ def named(source, category, cell, name, before):
 @pytest.mark.parametrize("category", sorted(GRADIENTS))
 def test_direction_of_a_gradient_on_synthetic_speech(category, direction):
     pcm = speech_pcm(RATE, duration_s=3.0)
-    source = Source(pcm, RATE, Span(4000, 45_000))
+    source = SourceRenderer(pcm, RATE, Span(4000, 45_000))
     before = GRADIENTS[category].cue(pcm, RATE, source.span)
     assert named(source, category, Condition("high", "linear", direction), "s", before) == direction
 
@@ -126,7 +126,7 @@ def heard(clips, category, cells):
     """Whether each direction was named, for every clip and cell that does something."""
     right = []
     for name, pcm, rate, span in clips:
-        source = Source(pcm, rate, span)
+        source = SourceRenderer(pcm, rate, span)
         before = GRADIENTS[category].cue(pcm, rate, span)
         answers = [named(source, category, cell, name, before) for cell in cells]
         right += [a == c.direction for a, c in zip(answers, cells, strict=True) if a is not None]
@@ -166,7 +166,7 @@ def test_without_the_source_three_in_four_are_told_at_the_high_tier(category):
     observers = [fit_slope_observer(sources, [category]) for sources in fitted_on]
     right = []
     for i, (name, pcm, rate, span) in enumerate(clips):
-        source = Source(pcm, rate, span)
+        source = SourceRenderer(pcm, rate, span)
         for cell in HIGH:
             made = source.render(category, cell, clip_id=cell.clip_id(name, name))
             if not made.no_effect:

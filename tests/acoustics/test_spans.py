@@ -101,7 +101,7 @@ def test_channels_are_averaged():
     assert seen.span is None
 
 
-def policies(first=Policy.QUIETEST_FLOOR, nothing=Policy.REFUSE, short=Policy.KEEP):
+def policies(first=Policy.QUIETEST_FLOOR, nothing=Policy.REJECT, short=Policy.KEEP):
     return {
         Problem.FROM_FIRST_FRAME: first,
         Problem.NOTHING_FOUND: nothing,
@@ -123,13 +123,13 @@ WHOLE = Span(0, 96_000)
     [
         (LONG, {}, Span(14_400, 86_400), "detected", []),
         (SHORT, {}, Span(14_400, 38_400), "kept", [Problem.SHORT]),
-        (SHORT, {"short": Policy.REFUSE}, None, "refuse", [Problem.SHORT]),
+        (SHORT, {"short": Policy.REJECT}, None, "refuse", [Problem.SHORT]),
         (SHORT, {"short": Policy.WHOLE_CLIP}, Span(0, 48_000), "whole_clip", [Problem.SHORT]),
         (SILENT, {}, None, "refuse", [NONE]),
         (SILENT, {"nothing": Policy.KEEP}, None, "refuse", [NONE]),
         (SILENT, {"nothing": Policy.WHOLE_CLIP}, WHOLE, "whole_clip", [NONE]),
         (FIRST, {}, Span(0, 72_000), "quietest_floor", [BOTH]),
-        (FIRST, {"first": Policy.REFUSE}, None, "refuse", [BOTH, NONE]),
+        (FIRST, {"first": Policy.REJECT}, None, "refuse", [BOTH, NONE]),
         (FIRST, {"first": Policy.WHOLE_CLIP}, WHOLE, "whole_clip", [BOTH, NONE]),
         (FIRST, {"first": Policy.KEEP}, None, "refuse", [BOTH, NONE]),
         (FIRST_SHORT, {}, Span(0, 24_000), "quietest_floor", [BOTH, Problem.SHORT]),
@@ -142,7 +142,7 @@ WHOLE = Span(0, 96_000)
         ),
         (
             FIRST,
-            {"first": Policy.REFUSE, "nothing": Policy.WHOLE_CLIP},
+            {"first": Policy.REJECT, "nothing": Policy.WHOLE_CLIP},
             None,
             "refuse",
             [BOTH, NONE],

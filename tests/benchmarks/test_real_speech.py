@@ -21,8 +21,8 @@ from benchmarks.real_speech import (
 from benchmarks.recordings import Judged, Listened, recordings
 from builders.vocalgrad.observe import Rate
 from otoscope.acoustics.confounds import Confounds, Contrasted, measure_confounds, measured_in
+from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.rendering import CONDITIONS
 from otoscope.statistics.intervals import UNKNOWN, Interval
 from tests.builders.tiny_corpus import speak
 

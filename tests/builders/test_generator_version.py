@@ -13,7 +13,7 @@ import pytest
 
 from builders.vocalgrad.plan import GENERATOR_VERSION
 from builders.vocalgrad.rows import question_of
-from otoscope.acoustics.rendering import Source
+from otoscope.acoustics.rendering import SourceRenderer
 from otoscope.acoustics.spans import Span
 
 EXACT = {
@@ -29,7 +29,7 @@ STORED = {
 @pytest.mark.parametrize("profile", sorted(EXACT))
 def test_a_changed_byte_is_a_new_version(profile):
     wave = np.int16(np.arange(16_000) * 7919 % 20_011 - 10_005)[None]
-    source = Source(wave, 16_000, Span(3_000, 14_000))
+    source = SourceRenderer(wave, 16_000, Span(3_000, 14_000))
     digest = hashlib.sha256()
     for category in EXACT[profile]:
         for cell, clip_id, made in source.variants(category, "a_01", "a_001", profile=profile):

@@ -17,9 +17,9 @@ from builders.vocalgrad.observe import ObserverRow, Rate, Report
 from builders.vocalgrad.page import counts, example_source, heard_curve, write_page
 from builders.vocalgrad.stored import stored_rows
 from otoscope.acoustics.confounds import Confounds
+from otoscope.acoustics.design import TIERS
 from otoscope.acoustics.gradients import GRADIENTS, beep_categories
 from otoscope.acoustics.rendering import render
-from otoscope.acoustics.trajectories import TIERS
 from tests.builders.tiny_corpus import one_beep, planned, speak
 
 NASTY = "</script><b>bold</b> & \"quoted\" 'x' {{ 7 * 7 }}"

@@ -4,7 +4,6 @@ from functools import partial
 
 import numpy as np
 
-from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import (
     ADDS_MOVEMENT,
     FILLS_SPECTRUM,
@@ -13,11 +12,12 @@ from otoscope.acoustics.gradients.base import (
     Gradient,
     Profile,
     controlled,
-    in_three,
+    split_at_span,
 )
 from otoscope.acoustics.gradients.levels import pick_levels
 from otoscope.acoustics.loudness import level_gain, with_edges_of
 from otoscope.acoustics.measures.pcm import holding
+from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory
 
 LOWEST_HZ = {"low": 18_000.0, "mid": 12_000.0, "high": 6_000.0}
@@ -41,25 +41,27 @@ def hold(rows: np.ndarray, n_hold: int) -> np.ndarray:
     return rows[..., np.arange(n) // n_hold * n_hold]
 
 
-def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """Held segment by segment, the phase of the hold restarting with every context."""
-    return pick_levels(clip, trajectory, partial(hold_of, sampling_rate=clip.sampling_rate), hold)
+    return pick_levels(
+        channel, trajectory, partial(hold_of, sampling_rate=channel.sampling_rate), hold
+    )
 
 
-def any_rate(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+def any_rate(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """Held at a rate that glides in octaves and need not divide the sampling rate.
 
     A sample is taken whenever the rate, summed up, passes a whole number. The level is restored
     before holding, so that held samples stay equal.
     """
-    rate, n = clip.sampling_rate, clip.samples.size
-    taken_hz = trajectory.at(clip.glide(trajectory.curve))
+    rate, n = channel.sampling_rate, channel.samples.size
+    taken_hz = trajectory.at(channel.glide(trajectory.curve))
     count = np.floor(np.cumsum(taken_hz, dtype=np.float64) / rate + 0.5)
     fresh = np.diff(count, prepend=count[0] - 1) > 0
     at = np.maximum.accumulate(np.where(fresh, np.arange(n), 0))
-    held = clip.samples[at]
-    held *= level_gain(held, clip.samples, rate, LEVEL_S)[at]
-    return in_three(with_edges_of(clip, held), clip.span)
+    held = channel.samples[at]
+    held *= level_gain(held, channel.samples, rate, LEVEL_S)[at]
+    return split_at_span(with_edges_of(channel, held), channel.span)
 
 
 AUDIO_DISTORTION = Gradient(

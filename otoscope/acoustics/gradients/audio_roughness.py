@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import (
     ADDS_MOVEMENT,
     FILLS_SPECTRUM,
@@ -13,10 +12,11 @@ from otoscope.acoustics.gradients.base import (
     Gradient,
     Profile,
     controlled,
-    in_three,
+    split_at_span,
 )
 from otoscope.acoustics.gradients.levels import pick_levels
 from otoscope.acoustics.measures.pcm import quantisation_step
+from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory
 
 FEWEST_BITS = {"low": 8.0, "mid": 6.0, "high": 4.0}
@@ -40,27 +40,27 @@ def crush(rows: np.ndarray, n_bits: int) -> np.ndarray:
     return np.rint(np.clip(rows, -1, 1) * n_levels) / n_levels
 
 
-def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """Crushed segment by segment."""
-    return pick_levels(clip, trajectory, bits_of, crush)
+    return pick_levels(channel, trajectory, bits_of, crush)
 
 
-def relative(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+def relative(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """Any number of bits, and steps that follow the level, so that quiet sound is never silenced.
 
     In every block of 12.5 ms the step is what it would be in speech of `NOMINAL_RMS` crushed to so
     many bits, in proportion to the block's RMS, which stays as it was. It never exceeds the
     block's peak, so something of every block remains.
     """
-    blocks = clip.shared("blocks", lambda: Blocks(clip))
-    bits = trajectory.at(clip.glide(trajectory.curve)[blocks.middle].astype(np.float64))
+    blocks = channel.shared("blocks", lambda: Blocks(channel))
+    bits = trajectory.at(channel.glide(trajectory.curve)[blocks.middle].astype(np.float64))
     step = np.minimum(blocks.rms / (NOMINAL_RMS * (2 ** (bits - 1) - 1)), blocks.peak)
     step = np.where(blocks.peak > 0, step, 1)
     each = np.repeat(step, blocks.length).astype(np.float32)
-    levels = np.rint(clip.samples / each)
+    levels = np.rint(channel.samples / each)
     power = np.add.reduceat(np.square(levels, dtype=np.float64), blocks.start) / blocks.length
     kept = np.where(power > 0, blocks.rms / np.sqrt(np.where(power > 0, power, 1)), 0)
-    return in_three(levels * np.repeat(kept, blocks.length).astype(np.float32), clip.span)
+    return split_at_span(levels * np.repeat(kept, blocks.length).astype(np.float32), channel.span)
 
 
 class Blocks:
@@ -69,18 +69,18 @@ class Blocks:
     Short enough for the envelope to stay as it is up to some 25 Hz, where tremor is heard.
     """
 
-    def __init__(self, clip: Clip) -> None:
+    def __init__(self, channel: SourceChannel) -> None:
         bounds = [0]
-        for part in (clip.head, clip.speech, clip.tail):
-            n_blocks = math.ceil(part.size / (BLOCK_S * clip.sampling_rate))
+        for part in (channel.head, channel.speech, channel.tail):
+            n_blocks = math.ceil(part.size / (BLOCK_S * channel.sampling_rate))
             ends = np.rint(np.linspace(0, part.size, n_blocks + 1)).astype(int)[1:]
             bounds.extend(bounds[-1] + ends)
         self.start = np.array(bounds[:-1])
         self.length = np.diff(bounds)
         self.middle = self.start + self.length // 2
-        power = np.add.reduceat(np.square(clip.samples, dtype=np.float64), self.start)
+        power = np.add.reduceat(np.square(channel.samples, dtype=np.float64), self.start)
         self.rms = np.sqrt(power / self.length)
-        self.peak = np.maximum.reduceat(np.abs(clip.samples), self.start)
+        self.peak = np.maximum.reduceat(np.abs(channel.samples), self.start)
 
 
 AUDIO_ROUGHNESS = Gradient(

@@ -4,7 +4,6 @@ import hashlib
 
 import numpy as np
 
-from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import (
     ADDS_MOVEMENT,
     FILLS_SPECTRUM,
@@ -13,9 +12,10 @@ from otoscope.acoustics.gradients.base import (
     Gradient,
     Profile,
     controlled,
-    in_three,
+    split_at_span,
 )
 from otoscope.acoustics.measures.levels import noise_floor
+from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory
 
 REACH = {"low": 0.03, "mid": 0.07, "high": 0.12}
@@ -33,22 +33,22 @@ def noise_seed(clip_id: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{GLOBAL_SEED}:{clip_id}".encode()).digest()[:8], "big")
 
 
-def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """Noise of the whole clip at unit RMS, times the RMS of the span, times the step's ratio."""
-    n = clip.samples.size
-    draws = np.random.default_rng(noise_seed(clip_id)).standard_normal((n, clip.n_channels))
-    noise = draws[:, clip.channel].astype(np.float32)
-    level = clip.shared("speech level", lambda: _rms(clip.speech))
-    segments = clip.fixed.segments
+    n = channel.samples.size
+    draws = np.random.default_rng(noise_seed(clip_id)).standard_normal((n, channel.n_channels))
+    noise = draws[:, channel.index].astype(np.float32)
+    level = channel.shared("speech level", lambda: _rms(channel.speech))
+    segments = channel.fixed.segments
     ratio = np.concatenate(
         [[trajectory.start], trajectory.per_segment(len(segments)), [trajectory.end]]
     )
-    lengths = [clip.head.size, *(segments.end - segments.start), clip.tail.size]
+    lengths = [channel.head.size, *(segments.end - segments.start), channel.tail.size]
     noise /= _rms(noise)
     noise *= level
     noise *= np.repeat(ratio.astype(np.float32), lengths)
-    noise += clip.samples
-    return in_three(noise, clip.span)
+    noise += channel.samples
+    return split_at_span(noise, channel.span)
 
 
 def _rms(x: np.ndarray) -> np.float32:
@@ -56,28 +56,28 @@ def _rms(x: np.ndarray) -> np.float32:
     return max(np.float32(np.sqrt(energy / max(x.size, 1))), FLOOR)
 
 
-def shared(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+def shared(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """One realisation for both directions of a pair, and only while there is speech.
 
     Noise in the head or tail would tell the direction by itself. So it fades out within the span,
     in 20 ms at either end.
     """
     pair = clip_id.rpartition("__")[0] or clip_id
-    noise = clip.shared(("noise", pair), lambda: _unit_noise(clip, pair))
-    level = clip.shared("speech level", lambda: _rms(clip.speech))
-    start, end = clip.span
-    ratio = trajectory.at(clip.glide(trajectory.curve)[start:end])
-    fade = clip.shared("fade", lambda: _fade(end - start, round(FADE_S * clip.sampling_rate)))
-    changed = clip.samples.copy()
+    noise = channel.shared(("noise", pair), lambda: _unit_noise(channel, pair))
+    level = channel.shared("speech level", lambda: _rms(channel.speech))
+    start, end = channel.span
+    ratio = trajectory.at(channel.glide(trajectory.curve)[start:end])
+    fade = channel.shared("fade", lambda: _fade(end - start, round(FADE_S * channel.sampling_rate)))
+    changed = channel.samples.copy()
     changed[start:end] += noise * (ratio * (fade * level))
-    return in_three(changed, clip.span)
+    return split_at_span(changed, channel.span)
 
 
-def _unit_noise(clip: Clip, pair: str) -> np.ndarray:
+def _unit_noise(channel: SourceChannel, pair: str) -> np.ndarray:
     """White noise of RMS 1 as long as the span."""
     rng = np.random.default_rng(noise_seed(pair))
-    draws = rng.standard_normal((clip.n_channels, clip.speech.size), dtype=np.float32)
-    return draws[clip.channel] / _rms(draws[clip.channel])
+    draws = rng.standard_normal((channel.n_channels, channel.speech.size), dtype=np.float32)
+    return draws[channel.index] / _rms(draws[channel.index])
 
 
 def _fade(n_samples: int, n_fade: int) -> np.ndarray:

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.codec import Encoded, round_within_scale, truncate_to_pcm
 from otoscope.acoustics.measures.base import Measure
+from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory
 
 
@@ -20,7 +20,7 @@ class Changed(NamedTuple):
     tail: np.ndarray
 
 
-def in_three(samples: np.ndarray, span: tuple[int, int]) -> Changed:
+def split_at_span(samples: np.ndarray, span: tuple[int, int]) -> Changed:
     """A clip of unchanged length, cut at the ends of its span."""
     start, end = span
     return Changed(samples[:start], samples[start:end], samples[end:])
@@ -29,8 +29,8 @@ def in_three(samples: np.ndarray, span: tuple[int, int]) -> Changed:
 GROWTH = 2.0
 """How much a peak may grow where the level is kept; more is rare, and scales that clip alone."""
 
-Render = Callable[[Clip, Trajectory, str, str], Changed]
-"""`(clip, trajectory, tier, clip_id)` to sound."""
+Render = Callable[[SourceChannel, Trajectory, str, str], Changed]
+"""`(channel, trajectory, tier, clip_id)` to a changed waveform."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,17 @@ class Profile:
     """One set of rules for a gradient.
 
     Attributes:
-        render: Makes the sound.
-        effective: `(value, sampling_rate)` to the value that reaches the sound; a cell whose two
-            ends are effectively equal does nothing.
+        render: Makes the waveform.
+        effective: `(value, sampling_rate)` to the value that takes effect; a condition whose two
+            ends are effectively equal changes nothing.
         per_sample: Whether the parameter moves with every sample, or once in 50 ms.
         in_octaves: Whether it moves evenly in its logarithm.
         encode: Samples to 16-bit PCM.
         most_gain: `tier` to the factor by which a peak may grow; the source is scaled down before
             if that would exceed full scale, by the same amount for all variants of a tier. None
             leaves peaks to `encode`.
-        refusal: Why this clip cannot be changed, or None if it can. Cells that do nothing are
-            refused as well, unless `refusal` is None.
+        not_applicable: `channel` to the reason why it cannot be rendered, or None. Conditions
+            without effect are rejected as well, unless `not_applicable` itself is None.
         of_tones: Whether it makes sense on a pure tone.
         description: What moves, where the gradient's own sentence does not hold.
     """
@@ -59,7 +59,7 @@ class Profile:
     in_octaves: bool = False
     encode: Callable[[np.ndarray], Encoded] = truncate_to_pcm
     most_gain: Callable[[str], float] | None = None
-    refusal: Callable[[Clip], str | None] | None = None
+    not_applicable: Callable[[SourceChannel], str | None] | None = None
     of_tones: bool = False
     description: str = ""
 
@@ -70,7 +70,7 @@ def controlled(
     effective: Callable[[float, int], float] = lambda value, sampling_rate: value,
     in_octaves: bool = False,
     most_gain: Callable[[str], float] = lambda tier: GROWTH,
-    refusal: Callable[[Clip], str | None] = lambda clip: None,
+    not_applicable: Callable[[SourceChannel], str | None] = lambda channel: None,
     of_tones: bool = False,
     description: str = "",
 ) -> Profile:
@@ -82,7 +82,7 @@ def controlled(
         in_octaves=in_octaves,
         encode=round_within_scale,
         most_gain=most_gain,
-        refusal=refusal,
+        not_applicable=not_applicable,
         of_tones=of_tones,
         description=description,
     )

@@ -6,17 +6,17 @@ import numpy as np
 from jaxtyping import Float32
 from scipy import signal
 
-from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import (
     FILLS_SPECTRUM,
     Changed,
     Gradient,
     Profile,
     controlled,
-    in_three,
+    split_at_span,
 )
 from otoscope.acoustics.loudness import level_gain, match_gain, rms
 from otoscope.acoustics.measures.envelope import reverberance
+from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory
 
 ROOM = {"low": 0.55, "mid": 0.75, "high": 0.90}
@@ -76,32 +76,34 @@ def _all_pass(x: np.ndarray, delay: int, gain: np.float32) -> np.ndarray:
     return y
 
 
-def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """Dry and wet mixed sample by sample; the wet clip has the RMS of the dry one."""
-    wet = clip.shared(("wet", tier), lambda: _wet(clip, ROOM[tier]))
-    mix = trajectory.per_sample(clip.samples.size, *clip.span).astype(np.float32)
-    changed = (1 - mix) * clip.samples + mix * wet
-    return in_three(changed, clip.span)
+    wet = channel.shared(("wet", tier), lambda: _wet(channel, ROOM[tier]))
+    mix = trajectory.per_sample(channel.samples.size, *channel.span).astype(np.float32)
+    changed = (1 - mix) * channel.samples + mix * wet
+    return split_at_span(changed, channel.span)
 
 
-def _wet(clip: Clip, room: float) -> np.ndarray:
-    response = impulse_response(clip.sampling_rate, room)
-    wet = signal.fftconvolve(clip.samples.astype(np.float64), response)[: clip.samples.size]
+def _wet(channel: SourceChannel, room: float) -> np.ndarray:
+    response = impulse_response(channel.sampling_rate, room)
+    wet = signal.fftconvolve(channel.samples.astype(np.float64), response)[: channel.samples.size]
     wet = wet.astype(np.float32)
-    return wet * match_gain(rms(clip.samples), rms(wet))
+    return wet * match_gain(rms(channel.samples), rms(wet))
 
 
-def level(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+def level(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """The same mixture, brought back to the level of the dry clip.
 
     Over half a second: long enough for the valleys that reverberation fills to stay filled, short
     enough for the level to be the same whichever way the mixture goes.
     """
-    wet = clip.shared(("wet", tier), lambda: _wet(clip, ROOM[tier]))
-    rate = clip.sampling_rate
-    mix = trajectory.at(clip.glide(trajectory.curve))
-    changed = clip.samples + mix * (wet - clip.samples)
-    return in_three(changed * level_gain(changed, clip.samples, rate, LEVEL_S), clip.span)
+    wet = channel.shared(("wet", tier), lambda: _wet(channel, ROOM[tier]))
+    rate = channel.sampling_rate
+    mix = trajectory.at(channel.glide(trajectory.curve))
+    changed = channel.samples + mix * (wet - channel.samples)
+    return split_at_span(
+        changed * level_gain(changed, channel.samples, rate, LEVEL_S), channel.span
+    )
 
 
 ECHO = Gradient(

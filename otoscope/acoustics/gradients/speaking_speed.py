@@ -6,21 +6,21 @@ import librosa
 import numpy as np
 from jaxtyping import Float
 
-from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled
 from otoscope.acoustics.grains import Searchable, at_times
 from otoscope.acoustics.measures.voice import pace
 from otoscope.acoustics.segments import crossfade_length, join
-from otoscope.acoustics.trajectories import Trajectory
+from otoscope.acoustics.source_channel import SourceChannel
+from otoscope.acoustics.trajectories import CURVES, Trajectory
 from otoscope.acoustics.vocoder import short_window
 
 REACH = {"low": 0.20, "mid": 0.30, "high": 0.40}
 N_KNOTS = 4097
 
 
-def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """Even segments, each cut out of its stretched context by rounding its bounds down."""
-    s = clip.even.segments
+    s = channel.even.segments
     rates = trajectory.per_segment(len(s))
     n_stretched = np.rint(s.context_length / rates).astype(int)
     first = np.minimum(((s.start - s.context_start) / rates).astype(int), n_stretched - 1)
@@ -32,35 +32,38 @@ def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
             stretched = librosa.effects.time_stretch(context, rate=float(rates[i]), **sizes)
         return stretched[first[i] : last[i]]
 
-    pieces = clip.even.by_length(
-        lambda long: clip.even.spectra.stretch(rates[long], first[long], last[long]), alone
+    pieces = channel.even.by_length(
+        lambda long: channel.even.spectra.stretch(rates[long], first[long], last[long]), alone
     )
-    return Changed(clip.head, join(pieces, crossfade_length(clip.sampling_rate)), clip.tail)
+    return Changed(
+        channel.head, join(pieces, crossfade_length(channel.sampling_rate)), channel.tail
+    )
 
 
-def exact(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+def exact(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """Grains of 25 ms laid where they fit; the span's length is exactly what the rates make it."""
-    start, end = clip.span
-    n_out = max(1, round(clip.speech.size * float(elapsed(trajectory, np.array([1.0]))[0])))
+    start, end = channel.span
+    n_out = max(1, round(channel.speech.size * float(elapsed(trajectory, np.array([1.0]))[0])))
     source = np.linspace(0, 1, N_KNOTS)
     out = elapsed(trajectory, source)
     out *= n_out / out[-1]
-    sound = clip.shared("searchable", lambda: Searchable(clip.samples, clip.sampling_rate))
+    rate = channel.sampling_rate
+    sound = channel.shared("searchable", lambda: Searchable(channel.samples, rate))
     speech = at_times(
         sound,
         n_out,
         lambda at: start + (end - start) * np.interp(at, out, source),
     )
-    return Changed(clip.head, speech, clip.tail)
+    return Changed(channel.head, speech, channel.tail)
 
 
 def elapsed(
     trajectory: Trajectory, source: Float[np.ndarray, " n_places"]
 ) -> Float[np.ndarray, " n_places"]:
-    """When a place in the source is heard, both as fractions of the source's length.
+    """Output time of a position in the source, both as fractions of the source's length.
 
-    The integral of 1 / rate over the source, in closed form for each curve; at 1 it is the factor
-    by which the span grows.
+    The integral of 1 / rate over the source, in closed form for the published curves; at 1 it is
+    the factor by which the span grows.
 
     >>> round(float(elapsed(Trajectory(0.5, 2.0, "jump"), np.array([1.0]))[0]), 9)
     1.25
@@ -79,7 +82,10 @@ def elapsed(
         return _over_a_parabola(end, -change, np.ones(1)) - _over_a_parabola(
             end, -change, 1 - source
         )
-    raise ValueError(f"no closed form for the curve {curve!r}")
+    knots = np.linspace(0, 1, N_KNOTS)  # of any other curve: the trapezoid rule
+    slowness = 1 / trajectory.at(CURVES[curve](knots))
+    steps = (slowness[1:] + slowness[:-1]) / 2 / (N_KNOTS - 1)
+    return np.interp(source, knots, np.append(0, np.cumsum(steps)))
 
 
 def _over_a_parabola(flat: float, change: float, x: np.ndarray) -> np.ndarray:

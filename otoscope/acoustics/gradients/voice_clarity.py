@@ -6,11 +6,11 @@ import librosa
 import numpy as np
 from jaxtyping import Float
 
-from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, split_at_span
 from otoscope.acoustics.loudness import at_level_of, match_gain, rms
 from otoscope.acoustics.measures.levels import bandwidth
 from otoscope.acoustics.segments import crossfade_length, join
+from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory
 from otoscope.acoustics.vocoder import N_FFT, overlap_add, short_window
 
@@ -31,9 +31,9 @@ def mask(
     return (0.5 * (1 + np.cos(np.pi * way))).astype(np.float32)
 
 
-def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """Filtered segment by segment, each RMS matched to its untouched context; so head and tail."""
-    w, rate = clip.fixed, clip.sampling_rate
+    w, rate = channel.fixed, channel.sampling_rate
     s = w.segments
     cutoffs = trajectory.per_segment(len(s))
     bins = np.fft.rfftfreq(N_FFT, 1 / rate)
@@ -54,10 +54,10 @@ def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Change
         return low_pass(context, float(cutoffs[i]), rate)[first : first + s.end[i] - s.start[i]]
 
     edges = [
-        clip.shared(("low-pass", side, cutoff), partial(low_pass, edge, cutoff, rate))
+        channel.shared(("low-pass", side, cutoff), partial(low_pass, edge, cutoff, rate))
         for side, edge, cutoff in (
-            ("head", clip.head, trajectory.start),
-            ("tail", clip.tail, trajectory.end),
+            ("head", channel.head, trajectory.start),
+            ("tail", channel.tail, trajectory.end),
         )
     ]
     return Changed(edges[0], join(w.by_length(together, alone), crossfade_length(rate)), edges[1])
@@ -74,27 +74,27 @@ def low_pass(x: np.ndarray, cutoff_hz: float, sampling_rate: int) -> np.ndarray:
     return filtered * match_gain(rms(x), rms(filtered))
 
 
-def gliding(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+def gliding(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """The whole clip through a low-pass whose cutoff glides in octaves, at the level it had.
 
     Everything passes up to the cutoff; a third of an octave above it nothing does. A cutoff at
     half the sampling rate therefore changes nothing.
     """
-    rate, n = clip.sampling_rate, clip.samples.size
-    spectrum = clip.shared("spectrum", lambda: _spectrum(clip))
+    rate, n = channel.sampling_rate, channel.samples.size
+    spectrum = channel.shared("spectrum", lambda: _spectrum(channel))
     at = np.minimum(np.arange(spectrum.shape[1]) * WHOLE_HOP, n - 1)
-    cutoff = trajectory.at(clip.glide(trajectory.curve)[at])
+    cutoff = trajectory.at(channel.glide(trajectory.curve)[at])
     octaves = np.log2(np.maximum(librosa.fft_frequencies(sr=rate, n_fft=N_FFT), 1.0))
     above = (octaves[:, None] - np.log2(cutoff)).astype(np.float32) / np.float32(EDGE_OCTAVES)
     gain = 0.5 + 0.5 * np.cos(np.float32(np.pi) * np.clip(above, 0, 1))
     changed = librosa.istft(spectrum * gain, hop_length=WHOLE_HOP, n_fft=N_FFT, length=n)
-    return in_three(at_level_of(clip, changed, LEVEL_S), clip.span)
+    return split_at_span(at_level_of(channel, changed, LEVEL_S), channel.span)
 
 
-def _spectrum(clip: Clip) -> np.ndarray:
+def _spectrum(channel: SourceChannel) -> np.ndarray:
     """Short-time Fourier transform of the whole clip, `(n_bins, n_frames)`."""
     with short_window(N_FFT):
-        return librosa.stft(clip.samples, n_fft=N_FFT, hop_length=WHOLE_HOP)
+        return librosa.stft(channel.samples, n_fft=N_FFT, hop_length=WHOLE_HOP)
 
 
 def audible(cutoff_hz: float, sampling_rate: int) -> float:

@@ -6,12 +6,12 @@ import librosa
 import numpy as np
 import soxr
 
-from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled
 from otoscope.acoustics.grains import Marks, at_pitch, pitch_marks
 from otoscope.acoustics.loudness import level_gain
 from otoscope.acoustics.measures.voice import pitch
 from otoscope.acoustics.segments import crossfade_length, join
+from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory
 from otoscope.acoustics.vocoder import short_window
 
@@ -22,25 +22,25 @@ SHIFT_DECIMALS = 9  # a variant and its mirror image agree to the last bit only 
 REACH_OF_FILTER = 512  # input samples past the last one wanted that still reach it; generous
 
 
-def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """Segments of 50 ms; head and tail untouched.
 
     Preparing a resampler costs more than using it, and the mirror image of a variant (the other
     direction, the mirrored curve) needs the same ones. So both are made when either is asked for.
     """
-    semitones = np.round(trajectory.per_segment(len(clip.fixed.segments)), SHIFT_DECIMALS)
-    made = clip.shared("shifted", dict)
+    semitones = np.round(trajectory.per_segment(len(channel.fixed.segments)), SHIFT_DECIMALS)
+    made = channel.shared("shifted", dict)
     asked = tuple(semitones)
     if asked not in made:
-        shifted = _shift(clip, np.stack([semitones, semitones[::-1]]))
+        shifted = _shift(channel, np.stack([semitones, semitones[::-1]]))
         made[asked[::-1]], made[asked] = shifted[1], shifted[0]
-    speech = join(made[asked], crossfade_length(clip.sampling_rate))
-    return Changed(clip.head, speech, clip.tail)
+    speech = join(made[asked], crossfade_length(channel.sampling_rate))
+    return Changed(channel.head, speech, channel.tail)
 
 
-def _shift(clip: Clip, semitones: np.ndarray) -> list[list[np.ndarray]]:
+def _shift(channel: SourceChannel, semitones: np.ndarray) -> list[list[np.ndarray]]:
     """For each row of shifts, `(n_rows, n_segments)`, all segments so shifted."""
-    s, w = clip.fixed.segments, clip.fixed
+    s, w = channel.fixed.segments, channel.fixed
     rates = 2.0 ** (-semitones / 12)
     first, last = s.start - s.context_start, s.end - s.context_start
     n_stretched = np.rint(s.context_length / rates).astype(int)
@@ -58,7 +58,7 @@ def _shift(clip: Clip, semitones: np.ndarray) -> list[list[np.ndarray]]:
         for row in range(len(rates))
         for x in w.by_length(partial(together, row), partial(alone, row))
     ]
-    resampled = _resample(stretched, rates.ravel(), clip.sampling_rate, int(last.max()))
+    resampled = _resample(stretched, rates.ravel(), channel.sampling_rate, int(last.max()))
     n = len(s)
     return [
         [x[a:b] for x, a, b in zip(resampled[k : k + n], first, last, strict=True)]
@@ -87,22 +87,22 @@ def _resample(
     return out
 
 
-def periods(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+def periods(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """The periods of voiced speech moved closer or apart; formants, timing and level stay."""
-    (start, end), rate = clip.span, clip.sampling_rate
-    semitones = trajectory.at(clip.glide(trajectory.curve)[start:end])
-    speech = at_pitch(clip.speech, _marks(clip), np.exp2(semitones / 12))
-    speech *= level_gain(speech, clip.speech, rate, LEVEL_S)
-    return Changed(clip.head, speech, clip.tail)
+    (start, end), rate = channel.span, channel.sampling_rate
+    semitones = trajectory.at(channel.glide(trajectory.curve)[start:end])
+    speech = at_pitch(channel.speech, _marks(channel), np.exp2(semitones / 12))
+    speech *= level_gain(speech, channel.speech, rate, LEVEL_S)
+    return Changed(channel.head, speech, channel.tail)
 
 
-def _marks(clip: Clip) -> Marks:
-    return clip.shared("marks", lambda: pitch_marks(clip.speech, clip.sampling_rate))
+def _marks(channel: SourceChannel) -> Marks:
+    return channel.shared("marks", lambda: pitch_marks(channel.speech, channel.sampling_rate))
 
 
-def without_voice(clip: Clip) -> str | None:
-    """The reason to refuse a clip that has no pitch to move."""
-    return None if _marks(clip).voiced.any() else "no voiced frame in the span, nothing to shift"
+def unvoiced_reason(channel: SourceChannel) -> str | None:
+    """Why a clip without voiced speech cannot be rendered; None for any other."""
+    return None if _marks(channel).voiced.any() else "no voiced frame in the span, nothing to shift"
 
 
 VOICE_PITCH = Gradient(
@@ -116,7 +116,7 @@ VOICE_PITCH = Gradient(
         "paper": Profile(paper, of_tones=True),
         "controlled": controlled(
             periods,
-            refusal=without_voice,
+            not_applicable=unvoiced_reason,
             description="F0 rises in an up clip and falls in a down clip; formants, speaking rate "
             "and level are unchanged.",
         ),

@@ -2,50 +2,50 @@
 
 import numpy as np
 
-from otoscope.acoustics.clip import Clip
 from otoscope.acoustics.gradients.base import (
     ADDS_MOVEMENT,
     Changed,
     Gradient,
     Profile,
     controlled,
-    in_three,
+    split_at_span,
 )
 from otoscope.acoustics.measures.envelope import modulation
+from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory
 
 DEEPEST = {"low": 0.6, "mid": 0.75, "high": 0.9}
 FASTEST_HZ = 20.0
 
 
-def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """Gain 1 − depth·(1 + sin φ)/2; φ runs from the start of the file, head included."""
     key = ("swing", trajectory.curve, trajectory.start < trajectory.end)
-    share, swing = clip.shared(key, lambda: _swing(clip, trajectory))
+    share, swing = channel.shared(key, lambda: _swing(channel, trajectory))
     gain = (1 - share * DEEPEST[tier] * swing).astype(np.float32)
-    return in_three(clip.samples * gain, clip.span)
+    return split_at_span(channel.samples * gain, channel.span)
 
 
-def _swing(clip: Clip, trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:
+def _swing(channel: SourceChannel, trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:
     """Depth as a share of the deepest, and (1 + sin φ)/2; both the same in every tier."""
     ends = (0.0, 1.0) if trajectory.start < trajectory.end else (1.0, 0.0)
-    share = Trajectory(*ends, trajectory.curve).per_sample(clip.samples.size, *clip.span)
-    phase = np.cumsum(2 * np.pi * FASTEST_HZ / clip.sampling_rate * share)
+    share = Trajectory(*ends, trajectory.curve).per_sample(channel.samples.size, *channel.span)
+    phase = np.cumsum(2 * np.pi * FASTEST_HZ / channel.sampling_rate * share)
     phase = np.concatenate([[0.0], phase[:-1]])
     return share, 0.5 * (1 + np.sin(phase))
 
 
-def level(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+def level(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """The same tremor divided by its own RMS over a cycle, so that it takes no loudness away.
 
     φ is 0 in the middle of the span and the tremor an even function of it, so that a clip of the
     other direction along the mirrored curve trembles exactly backwards.
     """
     key = ("tremor", trajectory.curve, trajectory.start < trajectory.end)
-    share, cosine = clip.shared(key, lambda: _tremor(clip, trajectory))
+    share, cosine = channel.shared(key, lambda: _tremor(channel, trajectory))
     depth = share * np.float32(DEEPEST[tier])
     gain = (1 - depth * (0.5 + 0.5 * cosine)) / np.sqrt((1 - depth / 2) ** 2 + depth**2 / 8)
-    return in_three(clip.samples * gain, clip.span)
+    return split_at_span(channel.samples * gain, channel.span)
 
 
 def most_gain(tier: str) -> float:
@@ -54,11 +54,11 @@ def most_gain(tier: str) -> float:
     return float(1 / np.sqrt((1 - depth / 2) ** 2 + depth**2 / 8))
 
 
-def _tremor(clip: Clip, trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:
+def _tremor(channel: SourceChannel, trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:
     """Depth as a share of the deepest, and cos φ; both the same in every tier."""
     ends = (0.0, 1.0) if trajectory.start < trajectory.end else (1.0, 0.0)
-    (start, end), rate = clip.span, clip.sampling_rate
-    share = Trajectory(*ends, trajectory.curve).at(clip.glide(trajectory.curve))
+    (start, end), rate = channel.span, channel.sampling_rate
+    share = Trajectory(*ends, trajectory.curve).at(channel.glide(trajectory.curve))
     cycles = np.cumsum(share, dtype=np.float64) - share / 2  # up to the middle of each sample
     middle = np.interp((start + end) / 2, np.arange(share.size) + 0.5, cycles)
     phase = 2 * np.pi * FASTEST_HZ / rate * (cycles - middle)

@@ -2,29 +2,29 @@
 
 import numpy as np
 
-from otoscope.acoustics.clip import Clip
-from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, in_three
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, split_at_span
 from otoscope.acoustics.measures.levels import level
+from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory
 
 REACH_DB = {"low": 6.0, "mid": 12.0, "high": 18.0}
 
 
-def paper(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """In float64, as published; head and tail take the gain at their end of the span."""
-    segments = clip.fixed.segments
+    segments = channel.fixed.segments
     gain = 10 ** (trajectory.per_segment(len(segments)) / 20)
     return Changed(
-        clip.head * np.float64(10 ** (trajectory.start / 20)),
-        clip.speech * np.repeat(gain, segments.end - segments.start),
-        clip.tail * np.float64(10 ** (trajectory.end / 20)),
+        channel.head * np.float64(10 ** (trajectory.start / 20)),
+        channel.speech * np.repeat(gain, segments.end - segments.start),
+        channel.tail * np.float64(10 ** (trajectory.end / 20)),
     )
 
 
-def gliding(clip: Clip, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
+def gliding(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """Sample by sample; head and tail are part of the cue, and take the gain of their end."""
-    octaves = trajectory.at(clip.glide(trajectory.curve)) * np.float32(np.log2(10) / 20)
-    return in_three(clip.samples * np.exp2(octaves), clip.span)
+    octaves = trajectory.at(channel.glide(trajectory.curve)) * np.float32(np.log2(10) / 20)
+    return split_at_span(channel.samples * np.exp2(octaves), channel.span)
 
 
 VOLUME = Gradient(

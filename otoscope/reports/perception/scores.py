@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from otoscope.acoustics.trajectories import CURVES, DIRECTIONS, LABELS, TIERS
+from otoscope.acoustics.design import DIRECTIONS, LABELS, TIERS
+from otoscope.acoustics.trajectories import CURVES
 from otoscope.reports.readings import OUTCOMES, Answers, Run
 from otoscope.reports.sheets import Column, Sheet
 from otoscope.statistics.breakdowns import Scores

@@ -1,7 +1,7 @@
-"""One channel of one source, decoded once, with what its many variants share.
+"""One channel of one source, decoded once, with the intermediate results its variants share.
 
-Everything here is either given or follows from the samples alone; nothing depends on a tier, a
-curve or a direction. Shared results are computed when first asked for and kept.
+Everything here follows from the samples alone; nothing depends on a tier, a curve or a direction.
+Shared results are computed on first use and cached.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,8 +17,8 @@ from otoscope.acoustics.trajectories import RAMP_S, glide
 from otoscope.acoustics.vocoder import N_FFT, Spectra
 
 
-class Windowed:
-    """A span in segments: their contexts, energies and spectra."""
+class SegmentedSpan:
+    """A span in segments: their contexts, levels and spectra."""
 
     def __init__(self, speech: Float32[np.ndarray, " n_samples"], segments: Segments) -> None:
         self.segments = segments
@@ -48,8 +48,8 @@ class Windowed:
     ) -> list[np.ndarray]:
         """One result a segment: `together(mask)` of the long contexts, `alone(context, i)` else.
 
-        Contexts shorter than a window are rare (a span of a few ms, or rates below 10 kHz) and
-        need a window of their own length.
+        Contexts shorter than a window are rare (spans of a few ms, rates below 10 kHz) and need a
+        window of their own length.
         """
         results = iter(together(self.long)) if self.long.any() else iter(())
         return [
@@ -59,14 +59,14 @@ class Windowed:
             )
         ]
 
-    def kept(self, rows: np.ndarray) -> list[np.ndarray]:
+    def without_context(self, rows: np.ndarray) -> list[np.ndarray]:
         """The part of each row that is the segment itself."""
         s = self.segments
         first, last = s.start - s.context_start, s.end - s.context_start
         return [row[a:b] for row, a, b in zip(rows, first, last, strict=True)]
 
 
-class Clip:
+class SourceChannel:
     """One channel and its span of speech.
 
     Attributes:
@@ -74,7 +74,7 @@ class Clip:
         sampling_rate: In Hz.
         span: Where speech is, in samples.
         bit_depth: Of the source file, 8 or 16.
-        channel, n_channels: Which channel of how many this is.
+        index, n_channels: Which channel of how many this is.
     """
 
     def __init__(
@@ -84,16 +84,16 @@ class Clip:
         span: Span,
         *,
         bit_depth: int = 16,
-        channel: int = 0,
+        index: int = 0,
         n_channels: int = 1,
     ) -> None:
         self.samples, self.sampling_rate, self.span = samples, sampling_rate, span
-        self.bit_depth, self.channel, self.n_channels = bit_depth, channel, n_channels
+        self.bit_depth, self.index, self.n_channels = bit_depth, index, n_channels
         self._shared: dict[Any, Any] = {}
 
     @property
     def head(self) -> np.ndarray:
-        """What comes before the span."""
+        """The samples before the span."""
         return self.samples[: self.span.start]
 
     @property
@@ -103,18 +103,18 @@ class Clip:
 
     @property
     def tail(self) -> np.ndarray:
-        """What comes after the span."""
+        """The samples after the span."""
         return self.samples[self.span.end :]
 
     @cached_property
-    def fixed(self) -> Windowed:
+    def fixed(self) -> SegmentedSpan:
         """The span in segments of exactly 50 ms."""
-        return Windowed(self.speech, fixed_segments(self.speech.size, self.sampling_rate))
+        return SegmentedSpan(self.speech, fixed_segments(self.speech.size, self.sampling_rate))
 
     @cached_property
-    def even(self) -> Windowed:
+    def even(self) -> SegmentedSpan:
         """The span in segments of nearly equal length."""
-        return Windowed(self.speech, even_segments(self.speech.size, self.sampling_rate))
+        return SegmentedSpan(self.speech, even_segments(self.speech.size, self.sampling_rate))
 
     def glide(self, curve: str) -> Float32[np.ndarray, " n_samples"]:
         """Progress along a curve at every sample, without steps; the same in every category."""

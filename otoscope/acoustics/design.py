@@ -1,0 +1,36 @@
+"""The published design, frozen: 24 conditions of every source, in the order of the manifests.
+
+A published row number is a position in this order, and an id contains these names. So nothing here
+follows from a table that can grow: a curve added to `CURVES` can be rendered wherever it is named,
+and leaves ids, row numbers and the default build as they are.
+
+Source: VocalGrad, section 3.3 and appendix B.2; the order is that of the published manifests.
+"""
+
+from itertools import product
+from typing import NamedTuple
+
+TIERS = ("low", "mid", "high")
+PUBLISHED_CURVES = ("linear", "quad_first_flat", "quad_last_flat", "jump")
+DIRECTIONS = ("up", "down")
+LABELS = {"up": "increase", "down": "decrease"}
+
+
+class Condition(NamedTuple):
+    """One condition of the design, within a category."""
+
+    tier: str
+    curve: str
+    direction: str
+
+    def clip_id(self, item_id: str, source_clip_id: str) -> str:
+        """The published id; the same in every category.
+
+        >>> Condition("low", "linear", "up").clip_id("p226_01", "p226_106")
+        'p226_01__p226_106__linear__low__up'
+        """
+        return "__".join([item_id, source_clip_id, self.curve, self.tier, self.direction])
+
+
+CONDITIONS = tuple(Condition(*names) for names in product(TIERS, PUBLISHED_CURVES, DIRECTIONS))
+"""The 24 variants of a source, in manifest order."""
