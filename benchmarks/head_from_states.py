@@ -80,48 +80,51 @@ def main() -> None:
 
     from otoscope.representations.features import Features, write_features
     from otoscope.representations.hooks import TransformersExtractor
-    from otoscope.tuning.adapting import adapt, trained
+    from otoscope.tuning.adapter import add_adapter, trainable_parameters
     from otoscope.tuning.checkpoints import Checkpoints
+    from otoscope.tuning.config import TrainingConfig
+    from otoscope.tuning.dropout import DropoutContext
     from otoscope.tuning.examples import examples_of
-    from otoscope.tuning.head import FromStates, OnlyHead, read_head
-    from otoscope.tuning.masks import Passing
+    from otoscope.tuning.head import OutputLayer, TrainableHead, read_head
     from otoscope.tuning.scopes import plan_scope
-    from otoscope.tuning.settings import Settings
-    from otoscope.tuning.splits import Parts
-    from otoscope.tuning.through_model import ThroughModel
+    from otoscope.tuning.splits import TrainValidationSplit
     from otoscope.tuning.training import train
+    from otoscope.tuning.whole_model import TrainableModel
 
-    settings = Settings(batch_size=BATCH, learning_rate=1e-3)
+    settings = TrainingConfig(batch_size=BATCH, learning_rate=1e-3)
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work)
         opened = model(folder / "model")
         words = {word: tuple(opened.encoder.ending(asked(0), word)) for word in LABELS}
         answers = [(LABELS[i % 2], words[LABELS[i % 2]]) for i in range(N_CLIPS)]
         divided = examples_of(rows(), answers, "source", settings.seed)
-        examples = replace(divided, parts=Parts(tuple(range(N_CLIPS)), (0,)))
+        examples = replace(divided, parts=TrainValidationSplit(tuple(range(N_CLIPS)), (0,)))
         clips = {asked(i).question.question_id: asked(i) for i in range(N_CLIPS)}
         found = TransformersExtractor(opened).extract(list(clips.values()), ["answer"]).answers
         write_features(folder / "features", rows(), {}, answers=found)
         weight = read_head(str(folder / "model"), None, "float32")
         scope = plan_scope(opened.loaded.model, "qwen2_audio", "lm_head")
 
-        def learnt(learner: Any, name: str) -> dict[str, Any]:
+        def learnt(trainable: Any, name: str) -> dict[str, Any]:
             kept = Checkpoints(folder / name, print)
             kept.folder.mkdir(parents=True)
-            train(learner, examples, settings, kept)
-            return {name: w.detach().clone() for name, w in trained(learner.tuned).items()}
+            train(trainable, examples, settings, kept)
+            return {
+                name: w.detach().clone()
+                for name, w in trainable_parameters(trainable.tuned).items()
+            }
 
         def from_states(nth: int) -> dict[str, Any]:
-            head, passing = OnlyHead(weight), Passing(settings.seed)
-            tuned = adapt(head, head.scope, settings, passing)
+            head, dropout_context = OutputLayer(weight), DropoutContext(settings.seed)
+            tuned = add_adapter(head, head.scope, settings, dropout_context)
             states = Features.open(folder / "features").targets()
-            return learnt(FromStates(tuned, examples, states, passing), f"states-{nth}")
+            return learnt(TrainableHead(tuned, examples, states, dropout_context), f"states-{nth}")
 
         def through_model() -> dict[str, Any]:
-            passing = Passing(settings.seed)
-            tuned = adapt(opened.loaded.model, scope, settings, passing)
-            learner = ThroughModel(opened, tuned, examples, clips.__getitem__, passing)
-            return learnt(learner, "model")
+            dropout_context = DropoutContext(settings.seed)
+            tuned = add_adapter(opened.loaded.model, scope, settings, dropout_context)
+            trainable = TrainableModel(opened, tuned, examples, clips.__getitem__, dropout_context)
+            return learnt(trainable, "model")
 
         def bare() -> None:
             for start in range(0, N_CLIPS, BATCH):

@@ -21,9 +21,9 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from otoscope.probes.predicting import Settings
+from otoscope.probes.predictions import ProbeConfig
 from otoscope.probes.probe import PUBLISHED, PUBLISHED_SEED, draws, scaling_of
-from otoscope.probes.study import Study, plan_study, rows_of
+from otoscope.probes.probe_set import ProbeSet, plan_probes, rows_of
 from otoscope.representations.features import Features, write_features
 
 N_LAYERS, N_CATEGORIES, N_ITEMS, PER_SOURCE, WIDTH = 29, 9, 2400, 24, 512
@@ -35,8 +35,8 @@ TARGET_PUBLISHED, TARGET_PRELOADED, TARGET_POINTS = 10.0, 3.0, 0.5
 Batches = Callable[[int], Iterable]
 
 
-class Task(NamedTuple):
-    """One probe's training rows, scaled, and the rows it is asked about."""
+class ProbeTask(NamedTuple):
+    """One probe's training rows, scaled, and its test rows."""
 
     train: torch.Tensor
     labels: torch.Tensor
@@ -68,20 +68,20 @@ def write(folder: Path) -> Features:
     return write_features(folder, rows, sites, model="random", prompt="main")
 
 
-def task_of(features: Features, category: str, site: str) -> Task:
+def task_of(features: Features, category: str, site: str) -> ProbeTask:
     """The same rows and scale as ours."""
     at, columns = rows_of(features, category)
-    states, taught = features.matrix(site, at), columns["split"] == "train"
-    scaling = scaling_of(states[taught])
-    return Task(
-        torch.from_numpy(scaling.apply(states[taught])),
-        torch.from_numpy((columns["label"][taught] == 1).astype(np.float32)),
-        torch.from_numpy(scaling.apply(states[~taught])),
-        columns["label"][~taught] == 1,
+    states, train = features.matrix(site, at), columns["split"] == "train"
+    scaling = scaling_of(states[train])
+    return ProbeTask(
+        torch.from_numpy(scaling.apply(states[train])),
+        torch.from_numpy((columns["label"][train] == 1).astype(np.float32)),
+        torch.from_numpy(scaling.apply(states[~train])),
+        columns["label"][~train] == 1,
     )
 
 
-def published(task: Task) -> float:
+def published(task: ProbeTask) -> float:
     """Accuracy of one probe, trained as published."""
     torch.manual_seed(PUBLISHED_SEED)
     layer = torch.nn.Linear(WIDTH, 1)
@@ -90,7 +90,7 @@ def published(task: Task) -> float:
     return descended(layer, task, lambda epoch: loader)
 
 
-def preloaded(task: Task) -> float:
+def preloaded(task: ProbeTask) -> float:
     """Accuracy of the same probe, its batches taken from one tensor by the same orders."""
     torch.manual_seed(PUBLISHED_SEED)
     layer = torch.nn.Linear(WIDTH, 1)
@@ -104,7 +104,7 @@ def preloaded(task: Task) -> float:
     return descended(layer, task, batches)
 
 
-def descended(layer: torch.nn.Linear, task: Task, batches: Batches) -> float:
+def descended(layer: torch.nn.Linear, task: ProbeTask, batches: Batches) -> float:
     """Accuracy after 200 epochs of AdamW."""
     loss_of = torch.nn.BCEWithLogitsLoss()
     optimizer = torch.optim.AdamW(
@@ -116,13 +116,13 @@ def descended(layer: torch.nn.Linear, task: Task, batches: Batches) -> float:
             loss_of(layer(states).squeeze(-1), labels).backward()
             optimizer.step()
     with torch.no_grad():
-        said = layer(task.test).squeeze(-1).numpy() >= 0
-    return float((said == task.test_labels).mean())
+        predicted = layer(task.test).squeeze(-1).numpy() >= 0
+    return float((predicted == task.test_labels).mean())
 
 
-def accuracy(study: Study, category: str, site: str) -> float:
+def accuracy(probes: ProbeSet, category: str, site: str) -> float:
     """Of our own probe."""
-    table = study.predict(category, site)
+    table = probes.predict(category, site)
     return float(((table["score"].to_numpy() >= 0) == table["label"].to_numpy()).mean())
 
 
@@ -133,7 +133,7 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def faster_threads(task: Task) -> int:
+def faster_threads(task: ProbeTask) -> int:
     """Whether torch is better off with one thread or with as many as ours."""
     taken = {}
     for n_threads in (1, N_THREADS):
@@ -147,21 +147,25 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="otoscope-bench-") as name:
         folder = Path(name)
         features = write(folder / "features")
-        settings = Settings(n_controls=0, ridge=False)
-        plan_study(features, folder / "warm", settings=settings, sites=["text.0"]).train()
-        jobs = plan_study(features, folder / "warm", settings=settings).jobs
+        config = ProbeConfig(n_controls=0, ridge=False)
+        plan_probes(features, folder / "warm", config=config, sites=["text.0"]).train()
+        jobs = plan_probes(features, folder / "warm", config=config).jobs
         some = jobs[:: len(jobs) // N_PRELOADED][:N_PRELOADED]
         tasks = [task_of(features, *job) for job in some]
         torch.set_num_threads(faster_threads(tasks[0]))
         of_published, of_preloaded, rights = [], [], []
         for k in range(N_ROUNDS):
-            study = plan_study(features, folder / f"probes{k}", settings=settings)
-            own_s = seconds(lambda study=study: study.train(n_threads=N_THREADS)) / len(jobs)
+            probe_set = plan_probes(features, folder / f"probes{k}", config=config)
+            own_s = seconds(lambda probe_set=probe_set: probe_set.train(n_threads=N_THREADS)) / len(
+                jobs
+            )
             of_published.append(seconds(lambda k=k: published(tasks[k])) / own_s)
             rights.clear()
             fast_s = seconds(lambda: rights.extend(preloaded(task) for task in tasks))
             of_preloaded.append(fast_s / len(tasks) / own_s)
-        pairs = [(right, accuracy(study, *job)) for right, job in zip(rights, some, strict=True)]
+        pairs = [
+            (right, accuracy(probe_set, *job)) for right, job in zip(rights, some, strict=True)
+        ]
         pairs.append((published(tasks[-1]), pairs[-1][1]))
     points = 100 * max(abs(right - own) for right, own in pairs)
     print(

@@ -39,7 +39,7 @@ SCOPES_TOLD = "lm_head: the output layer. decoder: the language model below it. 
 
 
 @dataclass(frozen=True)
-class Lesson:
+class TrainingJob:
     """Everything that training needs.
 
     Attributes:
@@ -51,7 +51,7 @@ class Lesson:
         notes: What the user should know first.
     """
 
-    learner: Any
+    trainable: Any
     examples: Any
     scope: Any
     about: Mapping[str, Any]
@@ -130,11 +130,11 @@ def lora(
     The defaults are the published settings. No published checkpoint was ever trained with this:
     it was tested on small models of random weights.
     """
-    from otoscope.tuning.settings import Settings, TuningError
-    from otoscope.tuning.training import Alone
+    from otoscope.tuning.config import TrainingConfig, TuningError
+    from otoscope.tuning.training import SingleProcess
 
     with plain_errors():
-        settings = Settings(
+        settings = TrainingConfig(
             scope, rank, alpha, dropout, learning_rate, weight_decay, batch_size, epochs, max_norm,
             seed,
         )  # fmt: skip
@@ -160,8 +160,8 @@ def lora(
             if team.process_index:
                 typer.echo("an output layer is trained from states by the first process alone")
                 return
-            team = Alone()
-            lesson = with_states(
+            team = SingleProcess()
+            job = with_states(
                 from_states, model, category, settings, split, prompt, trust_remote_code
             )
         else:
@@ -173,15 +173,15 @@ def lora(
                 "configs": config or (), "prompt": prompt, "revision": revision,
                 "limit_sources": limit_sources,
             }  # fmt: skip
-            lesson = with_model(
+            job = with_model(
                 str(dataset), model, category, settings, split, chosen, loading,
                 checkpointing=gradient_checkpointing and scope != "lm_head",
             )  # fmt: skip
         if team.process_index == 0:
-            show(lesson, settings, team.num_processes)
+            show(job, settings, team.num_processes)
         if dry_run:
             return
-        tune(lesson, settings, out, team, model, checkpoint_every)
+        tune(job, settings, out, team, model, checkpoint_every)
 
 
 def with_model(
@@ -194,7 +194,7 @@ def with_model(
     loading: Mapping[str, Any],
     *,
     checkpointing: bool,
-) -> Lesson:
+) -> TrainingJob:
     """Loads the model and plans its questions.
 
     Raises:
@@ -206,16 +206,16 @@ def with_model(
     from otoscope.models.transformers_models import TransformersModel
     from otoscope.prompts.questions import answer_word
     from otoscope.representations.hooks import ANSWER_ONLY_KEYS
-    from otoscope.tuning.adapting import adapt
-    from otoscope.tuning.examples import check_tokens, choose, examples_of
-    from otoscope.tuning.masks import Passing
+    from otoscope.tuning.adapter import add_adapter
+    from otoscope.tuning.config import TuningError
+    from otoscope.tuning.dropout import DropoutContext
+    from otoscope.tuning.examples import examples_of, select_rows, validate_answer_tokens
     from otoscope.tuning.scopes import plan_scope
-    from otoscope.tuning.settings import TuningError
-    from otoscope.tuning.through_model import ThroughModel
+    from otoscope.tuning.whole_model import TrainableModel
 
     configs, splits = where_to_learn(dataset, categories, chosen["configs"], chosen["revision"])
     asked = open_splits(dataset, splits, **{**chosen, "configs": configs})
-    rows, n_silent = choose(asked.rows, categories)
+    rows, n_silent = select_rows(asked.rows, categories)
     opened = open_model(model, **loading)
     if not isinstance(opened, TransformersModel):
         raise TuningError(f"{model}: only models of transformers can be trained here")
@@ -234,14 +234,16 @@ def with_model(
             tokens[word] = tuple(opened.encoder.ending(filled, word))
             before, told = opened.encoder.taught(filled, word)
             texts = None if before is None else (before, told)
-            check_tokens(word, tokens[word], opened.loaded.processor.tokenizer, texts)
+            validate_answer_tokens(word, tokens[word], opened.loaded.processor.tokenizer, texts)
         answers.append((word, tokens[word]))
     examples = examples_of(rows, answers, split, settings.seed)
-    passing = Passing(settings.seed)
-    tuned = adapt(opened.loaded.model, scope, settings, passing)
+    dropout_context = DropoutContext(settings.seed)
+    tuned = add_adapter(opened.loaded.model, scope, settings, dropout_context)
     described = opened.description()
-    return Lesson(
-        ThroughModel(opened, tuned, examples, asked.fill, passing, checkpointing=checkpointing),
+    return TrainingJob(
+        TrainableModel(
+            opened, tuned, examples, asked.fill, dropout_context, checkpointing=checkpointing
+        ),
         examples,
         scope,
         about(
@@ -261,7 +263,7 @@ def with_states(
     split: str,
     prompt: str,
     trust_remote_code: bool,
-) -> Lesson:
+) -> TrainingJob:
     """Reads the states, and of the model its output layer and tokenizer only.
 
     Raises:
@@ -274,11 +276,11 @@ def with_states(
     from otoscope.models.opening import parse_spec
     from otoscope.prompts.questions import offered_word
     from otoscope.representations.features import Features
-    from otoscope.tuning.adapting import adapt
-    from otoscope.tuning.examples import check_tokens, choose, examples_of
-    from otoscope.tuning.head import FromStates, OnlyHead, check_states, read_head
-    from otoscope.tuning.masks import Passing
-    from otoscope.tuning.settings import TuningError
+    from otoscope.tuning.adapter import add_adapter
+    from otoscope.tuning.config import TuningError
+    from otoscope.tuning.dropout import DropoutContext
+    from otoscope.tuning.examples import examples_of, select_rows, validate_answer_tokens
+    from otoscope.tuning.head import OutputLayer, TrainableHead, read_head, validate_states
 
     if settings.scope != "lm_head":
         raise TuningError(
@@ -289,9 +291,9 @@ def with_states(
     if kind != "transformers" or name is None:
         raise TuningError(f"{model}: only models of transformers can be trained here")
     features = Features.open(folder, prompt=prompt)
-    described = check_states(features, name, revision)
+    described = validate_states(features, name, revision)
     columns = {name: column.tolist() for name, column in features.rows.items()}
-    rows, n_silent = choose(columns | {"place": list(range(len(features)))}, categories)
+    rows, n_silent = select_rows(columns | {"place": list(range(len(features)))}, categories)
     targets = features.targets(np.array(rows["place"]))
     tokens = [tuple(targets.tokens[targets.row == n].tolist()) for n in range(len(rows["id"]))]
     words = [
@@ -303,13 +305,13 @@ def with_states(
         name, revision=revision, trust_remote_code=trust_remote_code
     ).tokenizer
     for word, own in examples.words.items():
-        check_tokens(word, own, tokenizer)
-    head = OnlyHead(read_head(name, revision, described["dtype"]))
+        validate_answer_tokens(word, own, tokenizer)
+    head = OutputLayer(read_head(name, revision, described["dtype"]))
     head.to("cuda" if torch.cuda.is_available() else "cpu")
-    passing = Passing(settings.seed)
-    tuned = adapt(head, head.scope, settings, passing)
-    return Lesson(
-        FromStates(tuned, examples, targets, passing),
+    dropout_context = DropoutContext(settings.seed)
+    tuned = add_adapter(head, head.scope, settings, dropout_context)
+    return TrainingJob(
+        TrainableHead(tuned, examples, targets, dropout_context),
         examples,
         head.scope,
         about(
@@ -332,7 +334,7 @@ def where_to_learn(
     """
     from otoscope.audits.items import configs_in, open_items, splits_in
     from otoscope.models.fitted_observer import overlap, source_of
-    from otoscope.tuning.settings import TuningError
+    from otoscope.tuning.config import TuningError
 
     there = splits_in(dataset, configs, revision)
     if not configs and set(categories) <= set(configs_in(dataset, revision)):
@@ -396,7 +398,7 @@ def processes() -> Any:
     import torch
     from accelerate import Accelerator, DistributedType
 
-    from otoscope.tuning.settings import TuningError
+    from otoscope.tuning.config import TuningError
 
     precision = os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
     if precision != "no":
@@ -414,26 +416,26 @@ def processes() -> Any:
     return team
 
 
-def show(lesson: Lesson, settings: Any, n_processes: int) -> None:
+def show(job: TrainingJob, settings: Any, n_processes: int) -> None:
     """Prints what will be trained, on what."""
     from otoscope.tuning.examples import told
 
-    scope, parts = lesson.scope, lesson.examples.parts
+    scope, parts = job.scope, job.examples.parts
     for line in scope.listed():
         typer.echo(line)
     typer.echo(
         f"{len(scope.modules)} layers, {scope.n_parameters(settings.rank):,} numbers to train"
     )
-    for line in told(lesson.examples.words, lesson.decode):
+    for line in told(job.examples.words, job.decode):
         typer.echo(f"answer    {line}")
     typer.echo(f"{len(parts.train):,} clips to learn from, {len(parts.validation):,} to validate")
     share = settings.share(n_processes)
     typer.echo(f"{settings.batch_size} clips a step, {share} by each of {n_processes} process(es)")
-    for note in lesson.notes:
+    for note in job.notes:
         typer.echo(note)
 
 
-def tune(lesson: Lesson, settings: Any, out: Path, team: Any, model: str, every: int) -> None:
+def tune(job: TrainingJob, settings: Any, out: Path, team: Any, model: str, every: int) -> None:
     """Trains to the end and writes the adapter, unless it is there already.
 
     Raises:
@@ -443,47 +445,47 @@ def tune(lesson: Lesson, settings: Any, out: Path, team: Any, model: str, every:
     from otoscope.progress import Progress, Shown
     from otoscope.tuning.checkpoints import ADAPTERS, Checkpoints
     from otoscope.tuning.record import read_record, summary
-    from otoscope.tuning.training import History, train
+    from otoscope.tuning.training import TrainingHistory, train
 
     is_first = team.process_index == 0
     say: Callable[[str], None] = typer.echo if is_first else lambda note: None
-    begun = ADAPTERS.plain({"version": 1, "settings": asdict(settings), **lesson.about})
+    begun = ADAPTERS.plain({"version": 1, "settings": asdict(settings), **job.about})
     if (record := read_record(out)) is not None:
         ADAPTERS.validate_same(out, record["begun"], begun)
-        say(f"{out} is finished: {summary(History.from_plain(record['history']))}")
+        say(f"{out} is finished: {summary(TrainingHistory.from_plain(record['history']))}")
         return
     checkpoints = Checkpoints(out, say)
-    with checkpoints.alone() if is_first else contextlib.nullcontext():
+    with checkpoints.lock() if is_first else contextlib.nullcontext():
         if is_first:
             checkpoints.begin(begun)
         history = train(
-            lesson.learner, lesson.examples, settings, checkpoints,
+            job.trainable, job.examples, settings, checkpoints,
             team=team, progress=Shown() if is_first else Progress(), every=every,
         )  # fmt: skip
         if is_first:
-            write(lesson, settings, out, begun, history, str(parse_spec(model).name))
+            write(job, settings, out, begun, history, str(parse_spec(model).name))
             checkpoints.clear()
     say(f"{out}: {len(history.losses):,} steps; {summary(history)}")
 
 
 def write(
-    lesson: Lesson, settings: Any, out: Path, begun: Mapping[str, Any], history: Any, base: str
+    job: TrainingJob, settings: Any, out: Path, begun: Mapping[str, Any], history: Any, base: str
 ) -> None:
     """Writes the adapter and its card; the record last, and each file whole."""
     from cards import render_card
     from otoscope.atomic import write_atomic
-    from otoscope.tuning.adapting import save_adapter
+    from otoscope.tuning.adapter import save_adapter
     from otoscope.tuning.examples import told
     from otoscope.tuning.record import card_values, write_record
 
     made = out / ".training" / "adapter"
-    save_adapter(lesson.learner.tuned, made, base=base, revision=begun["model"].get("commit"))
+    save_adapter(job.trainable.tuned, made, base=base, revision=begun["model"].get("commit"))
     for name in ("adapter_model.safetensors", "adapter_config.json"):
         (made / name).replace(out / name)
-    answers = told(lesson.examples.words, lesson.decode)
-    values = card_values(begun, settings, lesson.scope, history, answers, base)
+    answers = told(job.examples.words, job.decode)
+    values = card_values(begun, settings, job.scope, history, answers, base)
     write_atomic(out / "README.md", render_card("adapter.md.jinja", **values).encode())
-    write_record(out, begun, lesson.scope, history)
+    write_record(out, begun, job.scope, history)
 
 
 if __name__ == "__main__":

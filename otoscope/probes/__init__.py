@@ -1,1 +1,1 @@
-"""What can be read off a model's states by a line, whatever the model says."""
+"""Linear probes: which labels can be decoded from a model's hidden states."""

@@ -1,12 +1,12 @@
-"""Do a model's states move the same way whatever rises? Directions of change, and their angles.
+"""Alignment of categories: cosines between the directions in which hidden states change.
 
-For a category and a site, the direction is the mean over sources of how far the state of a rising
-clip lies from that of the falling clip of the same source, tier and curve. Two categories are
-aligned where their directions point the same way, and opposed where one points against the other.
+For a category and a site, the direction is the mean over sources of the state of a rising clip less
+that of the falling clip of the same source, tier and curve. Two categories are aligned where their
+directions agree, and opposed where they point against each other.
 
-A mean of absolute cosines is never 0, and it is high wherever changes lie along one axis, whichever
-way they go. `by_chance` says what it is when rising and falling are told apart by lot, source by
-source and category by category: only what lies beyond that speaks of directions.
+A mean of absolute cosines is never 0, and it is high wherever changes lie along one axis, whatever
+their sign. The random null is the same mean with the signs of the changes drawn at random, source
+by source and category by category: only what lies above it is evidence of shared directions.
 
 Source: VocalGrad, 6.3 and appendix F: absolute cosine over the 36 pairs of nine categories.
 """
@@ -20,9 +20,9 @@ import pyarrow as pa
 from jaxtyping import Float
 
 from otoscope.errors import InputError
-from otoscope.probes.study import categories_of
+from otoscope.probes.files import site_columns
+from otoscope.probes.probe_set import categories_of
 from otoscope.representations.features import Features
-from otoscope.representations.sites import site_of
 
 SMALLEST_NORM = 1e-12
 PAIRS_PER_SOURCE = 12
@@ -32,7 +32,7 @@ N_RESAMPLES, SEED = 1000, 1234
 
 
 class AlignmentError(InputError, ValueError):
-    """Rows that give no direction; the message says which, and why."""
+    """Rows without a direction; the message says which, and why."""
 
 
 class Alignment(NamedTuple):
@@ -46,7 +46,7 @@ class Alignment(NamedTuple):
         signed: Mean cosine over unordered pairs of categories; NaN if any is.
         absolute: Mean absolute cosine over the same pairs.
         signed_interval, absolute_interval: 95 %, from resampling sources.
-        by_chance: Mean absolute cosine where what rises is decided by lot.
+        random_null: Mean absolute cosine with signs drawn at random.
     """
 
     categories: tuple[str, ...]
@@ -56,7 +56,7 @@ class Alignment(NamedTuple):
     absolute: float
     signed_interval: tuple[float, float]
     absolute_interval: tuple[float, float]
-    by_chance: float
+    random_null: float
 
 
 def align(
@@ -118,22 +118,22 @@ def changes_by_source(
     Raises:
         AlignmentError: No rows, a clip without its counterpart, or another number of pairs.
     """
-    cells = list(zip(rows["source_id"], rows["tier"], rows["curve"], strict=True))
-    found: dict[str, dict[Any, int]] = {"up": {}, "down": {}}
-    for place, (cell, direction) in enumerate(zip(cells, rows["direction"], strict=True)):
-        if direction not in found:
-            raise AlignmentError(f"{'/'.join(cell)} goes {direction!r}, neither up nor down")
-        if cell in found[direction]:
-            raise AlignmentError(f"there are two clips of {'/'.join(cell)} that go {direction}")
-        found[direction][cell] = place
-    if alone := sorted(found["up"].keys() ^ found["down"].keys()):
+    conditions = list(zip(rows["source_id"], rows["tier"], rows["curve"], strict=True))
+    index_of: dict[str, dict[Any, int]] = {"up": {}, "down": {}}
+    for index, (key, direction) in enumerate(zip(conditions, rows["direction"], strict=True)):
+        if direction not in index_of:
+            raise AlignmentError(f"{'/'.join(key)} has direction {direction!r}, not up or down")
+        if key in index_of[direction]:
+            raise AlignmentError(f"there are two clips of {'/'.join(key)} with {direction}")
+        index_of[direction][key] = index
+    if unpaired := sorted(index_of["up"].keys() ^ index_of["down"].keys()):
         raise AlignmentError(
-            f"{len(alone)} clips have no counterpart in the other direction, such as "
-            f"{'/'.join(alone[0])}"
+            f"{len(unpaired)} clips have no counterpart in the other direction, such as "
+            f"{'/'.join(unpaired[0])}"
         )
-    pairs = sorted(found["up"])
+    pairs = sorted(index_of["up"])
     names, first, n_pairs = np.unique(
-        [cell[0] for cell in pairs], return_index=True, return_counts=True
+        [key[0] for key in pairs], return_index=True, return_counts=True
     )
     if not len(names):
         raise AlignmentError("there are no clips")
@@ -143,7 +143,7 @@ def changes_by_source(
             f"{wrong.sum()} of {len(names)} sources have not {expected} pairs, such as "
             f"{names[wrong][0]} with {n_pairs[wrong][0]}"
         )
-    up, down = ([found[way][cell] for cell in pairs] for way in ("up", "down"))
+    up, down = ([index_of[direction][key] for key in pairs] for direction in ("up", "down"))
     change = states[up].astype(np.float64) - states[down]
     return np.add.reduceat(change, first) / expected
 
@@ -160,7 +160,7 @@ def angles(
     Args:
         categories: Names.
         changes: For each category and source, the same sources in the same order.
-        n_resamples, seed: Of the intervals and of the lot.
+        n_resamples, seed: Of the intervals and of the random null.
     """
     n_categories, n_sources, _ = changes.shape
     directions = changes.mean(axis=1)
@@ -172,7 +172,7 @@ def angles(
     resampled = _cosines(_weighted(np.repeat(drawn[:, None], n_categories, axis=1), products))
     signs = rng.choice([-1.0, 1.0], size=(n_resamples, n_categories, n_sources))
     signed, absolute = _means(cosines[None])
-    lot = _means(_cosines(_weighted(signs, products)))
+    null_draws = _means(_cosines(_weighted(signs, products)))[1]
     signed_draws, absolute_draws = _means(resampled)
     return Alignment(
         categories=categories,
@@ -182,7 +182,7 @@ def angles(
         absolute=float(absolute[0]),
         signed_interval=_interval(float(signed[0]), signed_draws),
         absolute_interval=_interval(float(absolute[0]), absolute_draws),
-        by_chance=float(lot[1].mean()),
+        random_null=float(null_draws.mean()),
     )
 
 
@@ -190,14 +190,10 @@ def alignment_table(alignments: Mapping[tuple[str, str], Alignment]) -> pa.Table
     """One row for each model and site, keyed like `alignments`."""
     rows = []
     for (model, site), found in alignments.items():
-        place = site_of(site)
         rows.append(
             {
                 "model": model,
-                "site": site,
-                "kind": place.kind,
-                "layer": place.layer,
-                "position": place.position or "",
+                **site_columns(site),
                 "n_pairs": len(found.categories) * (len(found.categories) - 1) // 2,
                 "signed": found.signed,
                 "signed_low": found.signed_interval[0],
@@ -205,55 +201,50 @@ def alignment_table(alignments: Mapping[tuple[str, str], Alignment]) -> pa.Table
                 "absolute": found.absolute,
                 "absolute_low": found.absolute_interval[0],
                 "absolute_high": found.absolute_interval[1],
-                "by_chance": found.by_chance,
+                "random_null": found.random_null,
             }
         )
     return pa.Table.from_pylist(rows)
 
 
-def refuse_other_rows(models: Mapping[str, Features]) -> None:
-    """Makes sure that models were looked into over the same clips, asked about in the same words.
+def validate_same_rows(models: Mapping[str, Features]) -> None:
+    """Checks that features of several models are of the same clips and prompts.
 
     Raises:
-        AlignmentError: They were not; the first difference is named.
+        AlignmentError: They are not; the first difference is named.
     """
     (first, features), *others = models.items()
-    expected = _asked_of(features)
+    expected = _labels_and_prompts(features)
     for name, other in others:
-        found = _asked_of(other)
+        found = _labels_and_prompts(other)
         if missing := expected.keys() ^ found.keys():
             raise AlignmentError(
-                f"{first} and {name} were not looked into over the same clips: {len(missing)} are "
-                f"in one only, such as {min(missing)!r}"
+                f"features of {first} and {name} are not of the same clips: {len(missing)} are in "
+                f"one only, such as {min(missing)!r}"
             )
-        for item, asked in expected.items():
-            if found[item] != asked:
+        for item, pair in expected.items():
+            if found[item] != pair:
                 raise AlignmentError(
-                    f"{first} and {name} differ in label or question at {item!r}: {asked} and "
+                    f"{first} and {name} differ in label or question at {item!r}: {pair} and "
                     f"{found[item]}"
                 )
 
 
-def _asked_of(features: Features) -> dict[str, tuple[int, str]]:
+def _labels_and_prompts(features: Features) -> dict[str, tuple[int, str]]:
     rows = features.rows
-    return dict(
-        zip(
-            rows["id"].tolist(),
-            zip(rows["label"].tolist(), rows["prompt"].tolist(), strict=True),
-            strict=True,
-        )
-    )
+    pairs = zip(rows["label"].tolist(), rows["prompt"].tolist(), strict=True)
+    return dict(zip(rows["id"].tolist(), pairs, strict=True))
 
 
 def _weighted(weights: np.ndarray, products: np.ndarray) -> np.ndarray:
     """Products of weighted sums over sources: `(n_draws, n_categories, n_categories)`."""
     n_draws, n_categories, _ = weights.shape
-    made = np.empty((n_draws, n_categories, n_categories))
+    sums = np.empty((n_draws, n_categories, n_categories))
     for a in range(n_categories):
         for b in range(a, n_categories):
             product = ((weights[:, a] @ products[a, :, b]) * weights[:, b]).sum(axis=1)
-            made[:, a, b] = made[:, b, a] = product
-    return made
+            sums[:, a, b] = sums[:, b, a] = product
+    return sums
 
 
 def _cosines(products: np.ndarray) -> np.ndarray:
@@ -265,8 +256,8 @@ def _cosines(products: np.ndarray) -> np.ndarray:
 
 def _means(cosines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and mean absolute cosine over unordered pairs, of each draw."""
-    one, other = np.array(list(combinations(range(cosines.shape[-1]), 2))).T
-    pairs = cosines[..., one, other]
+    first, second = np.array(list(combinations(range(cosines.shape[-1]), 2))).T
+    pairs = cosines[..., first, second]
     return pairs.mean(axis=-1), np.abs(pairs).mean(axis=-1)
 
 

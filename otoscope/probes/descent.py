@@ -1,9 +1,8 @@
 """Gradient descent of logistic probes, compiled: each step passes over its rows once.
 
-A probe's step is two products with a small part of a matrix, so it costs what it costs to read that
-part. Gathering a batch, multiplying it and multiplying its transpose reads or writes it four times;
-here a row is read once, used for the score and for the gradient while it is at hand, and nothing is
-gathered. Threads run side by side, since no Python is held.
+A step is bound by memory: gathering a batch, multiplying it and multiplying its transpose reads or
+writes it four times. Here a row is read once, for the score and for the gradient, and nothing is
+gathered. The interpreter lock is released, so threads run in parallel.
 """
 
 from typing import no_type_check
@@ -24,7 +23,7 @@ def descend(
 
     Args:
         features: `(n_items, width)` float32, rows one after the other in memory.
-        labels: `(n_items, n_labellings)` float32, 0 or 1. Labellings do not touch one another.
+        labels: `(n_items, n_labellings)` float32, 0 or 1. Labellings are independent.
         orders: `(n_epochs, n_items)`, the order of the rows in each epoch.
         weights: `(n_labellings, width)` float32.
         biases: `(n_labellings,)` float32.

@@ -1,10 +1,10 @@
-"""The published probe: one linear layer on standardised features, trained on which way they go.
+"""The published probe: one linear layer on standardised features, trained on the direction labels.
 
 The draws are those of the published form (`torch.manual_seed`, `nn.Linear`, a `DataLoader` that
 shuffles), so a probe comes out as that form would have it, up to rounding. The descent is compiled
 and needs no GPU: a probe of 12,000 rows of 3,584 numbers takes a few seconds on one core.
 
-Several labellings of the same rows (the real one and controls) are learnt in one pass. They share
+Several labellings of the same rows (the real one and controls) are trained in one pass. They share
 the first weights and the order of the rows and nothing else.
 
 Source: VocalGrad, 5.1 and appendix D.
@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from otoscope.errors import InputError
 from otoscope.probes.descent import descend
 
 PUBLISHED_SEED = 1234
@@ -25,12 +26,16 @@ SMALLEST_STD = 1e-6
 ROWS_AT_A_TIME = 1024
 
 
+class ProbeError(InputError, ValueError):
+    """Probes that cannot be trained or read; the message says why, and the way out."""
+
+
 @dataclass(frozen=True)
-class Recipe:
+class ProbeRecipe:
     """How a probe is trained; the defaults are the published ones. The last epoch is used.
 
     Raises:
-        ValueError: A number that cannot be.
+        ProbeError: A value out of range.
     """
 
     learning_rate: float = 1e-3
@@ -40,18 +45,18 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if self.learning_rate <= 0 or self.weight_decay < 0:
-            raise ValueError(
+            raise ProbeError(
                 f"the learning rate must be above 0 and the weight decay not below it, got "
                 f"{self.learning_rate} and {self.weight_decay}"
             )
         if self.n_epochs < 1 or self.batch_size < 1:
-            raise ValueError(
+            raise ProbeError(
                 f"a probe needs at least 1 epoch and 1 row a batch, got {self.n_epochs} and "
                 f"{self.batch_size}"
             )
 
 
-PUBLISHED = Recipe()
+PUBLISHED = ProbeRecipe()
 
 
 class Scaling(NamedTuple):
@@ -67,14 +72,14 @@ class Scaling(NamedTuple):
             ValueError: A number is not finite; the first such row is named.
         """
         scaled = features.astype(np.float32)
-        _refuse_not_finite(scaled)
+        _validate_finite(scaled)
         scaled -= self.mean
         scaled /= self.std
         return scaled
 
 
 class Draws(NamedTuple):
-    """What chance decides about a probe.
+    """The random numbers of a probe.
 
     Attributes:
         weights: First weights, `(width,)` float32.
@@ -88,7 +93,7 @@ class Draws(NamedTuple):
 
 
 class Probes(NamedTuple):
-    """Trained probes, one a labelling.
+    """Trained probes, one for each labelling.
 
     Attributes:
         weights: `(n_labellings, width)` float32, on standardised features.
@@ -99,7 +104,7 @@ class Probes(NamedTuple):
     biases: Float[np.ndarray, " n_labellings"]
 
     def scores(self, scaled: Float[np.ndarray, "n_items width"]) -> np.ndarray:
-        """Log-odds of `increase`, `(n_items, n_labellings)`; 0 and above says `increase`."""
+        """Log-odds of `increase`, `(n_items, n_labellings)`; 0 and above predicts `increase`."""
         return scaled @ self.weights.T + self.biases
 
 
@@ -118,7 +123,7 @@ def scaling_of(features: Float[np.ndarray, "n_items width"]) -> Scaling:
     for begin in range(0, n_items, ROWS_AT_A_TIME):
         total += features[begin : begin + ROWS_AT_A_TIME].sum(axis=0, dtype=np.float64)
     if not np.isfinite(total).all():
-        _refuse_not_finite(features)
+        _validate_finite(features)
     mean = total / n_items
     for begin in range(0, n_items, ROWS_AT_A_TIME):
         away = features[begin : begin + ROWS_AT_A_TIME] - mean
@@ -132,8 +137,8 @@ def scaling_of(features: Float[np.ndarray, "n_items width"]) -> Scaling:
 def draws(n_items: int, width: int, seed: int, n_epochs: int) -> Draws:
     """First weights and orders as the published form draws them after `torch.manual_seed(seed)`.
 
-    `nn.Linear` draws weights and bias; then, each epoch, a `DataLoader` draws a number it keeps to
-    itself and one that seeds the order.
+    `nn.Linear` draws weights and bias; then, each epoch, a `DataLoader` draws a number for its own
+    use and one that seeds the order.
     """
     import torch
 
@@ -155,7 +160,7 @@ def fit(
     labels: Bool[np.ndarray, "n_items n_labellings"],
     *,
     seed: int = PUBLISHED_SEED,
-    recipe: Recipe = PUBLISHED,
+    recipe: ProbeRecipe = PUBLISHED,
 ) -> Probes:
     """Trains a probe for every labelling of the same rows.
 
@@ -187,7 +192,7 @@ def fit(
     return Probes(weights, biases)
 
 
-def _refuse_not_finite(features: np.ndarray) -> None:
+def _validate_finite(features: np.ndarray) -> None:
     bad = ~np.isfinite(features).all(axis=1)
     if bad.any():
         raise ValueError(

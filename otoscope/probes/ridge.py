@@ -1,8 +1,8 @@
-"""A second opinion in closed form: ridge regression, each source predicted without itself.
+"""The ridge baseline: ridge regression in closed form, each source predicted by the others.
 
-The published probe stops after a fixed number of steps; whether a layer looks poor because of that
-is told by a line that is fitted exactly. One decomposition gives every penalty, the prediction of
-each source by all the others, and from that the penalty to take.
+The published probe stops after a fixed number of steps. An exact fit shows whether a low accuracy
+is due to that. One decomposition gives, for every penalty, the leave-one-source-out predictions,
+and with them the penalty to choose.
 
 For squared error and a quadratic penalty, leaving out the rows g changes the predictions by
 P_g (I - H_gg)⁻¹ e_g, where e are the residuals with everything in, H = 11ᵀ/n + Z D Zᵀ the matrix
@@ -22,12 +22,12 @@ NEGLIGIBLE = 1e-7
 
 
 class RidgeFit(NamedTuple):
-    """What ridge regression says of the rows it was asked about.
+    """Predictions of ridge regression for the test rows.
 
     Attributes:
         scores: Predicted label, +1 for `increase` and -1 for `decrease`, `(n_test, n_labellings)`;
-            0 and above says `increase`.
-        penalties: The penalty taken for each labelling, a number of `PENALTIES`.
+            0 and above predicts `increase`.
+        penalties: The penalty chosen for each labelling, one of `PENALTIES`.
     """
 
     scores: Float[np.ndarray, "n_test n_labellings"]
@@ -43,18 +43,18 @@ def ridge(
     *,
     penalties: tuple[float, ...] = PENALTIES,
 ) -> RidgeFit:
-    """Predicts rows by a ridge regression that was fitted without their source.
+    """Predicts rows by ridge regression fitted without their source.
 
-    The penalty is the one with the least squared error over the rows of `scaled`, each source
-    predicted by the others. It is chosen for each labelling by itself.
+    The penalty minimises the squared error over the rows of `scaled`, each source predicted by the
+    others. It is chosen separately for each labelling.
 
     Args:
         scaled: Features with the mean of each column at 0, as from `Scaling.apply`.
-        labels: Whether each row is labelled `increase`, one column a labelling.
-        sources: Which source each row is made from; at least two.
-        test, test_sources: Rows to predict. A source that is not among `sources` is predicted by
-            everything.
-        penalties: To choose from; a single one is taken as it is.
+        labels: Whether each row is labelled `increase`, one column for each labelling.
+        sources: Source of each row; at least two.
+        test, test_sources: Rows to predict. A source that is not among `sources` is predicted from
+            all rows.
+        penalties: To choose from.
 
     Raises:
         ValueError: Lengths differ, fewer than two sources, or a penalty not above 0.
@@ -70,11 +70,11 @@ def ridge(
     if min(penalties) <= 0:
         raise ValueError(f"penalties must be above 0, got {penalties}")
     at = _principal(scaled, test)
-    answers = np.where(labels, 1.0, -1.0)
+    signs = np.where(labels, 1.0, -1.0)
     rows_of = [np.flatnonzero(member == k) for k in range(len(names))]
     test_rows_of = [np.flatnonzero(test_sources == name) for name in names]
     tried = [
-        _without_own_source(at, answers, rows_of, test_rows_of, penalty)
+        _without_own_source(at, signs, rows_of, test_rows_of, penalty)
         for penalty in np.array(penalties) * at.variances.mean()
     ]
     best = np.argmin([squared_error for squared_error, _ in tried], axis=0)
@@ -97,7 +97,7 @@ class _Principal(NamedTuple):
 
 
 def _principal(scaled: np.ndarray, test: np.ndarray) -> _Principal:
-    """By the smaller of the two products of the training rows with themselves."""
+    """By the smaller of the two Gram matrices of the training rows."""
     rows, test = scaled.astype(np.float64), test.astype(np.float64)
     if rows.shape[0] >= rows.shape[1]:
         variances, axes = np.linalg.eigh(rows.T @ rows)
@@ -113,24 +113,26 @@ def _principal(scaled: np.ndarray, test: np.ndarray) -> _Principal:
 
 def _without_own_source(
     at: _Principal,
-    answers: np.ndarray,
+    signs: np.ndarray,
     rows_of: list[np.ndarray],
     test_rows_of: list[np.ndarray],
     penalty: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Squared error over training rows, one a labelling, and predictions of the test rows."""
+    """Squared error over training rows, for each labelling, and predictions of the test rows."""
     n_items = len(at.rows)
+    # fit with every source in, in the coordinates where D is diagonal
     shrunk = 1 / (at.variances + penalty)
-    mean = answers.mean(axis=0)
-    slopes = shrunk[:, None] * (at.rows.T @ answers)
-    residuals = answers - mean - at.rows @ slopes
+    mean = signs.mean(axis=0)
+    slopes = shrunk[:, None] * (at.rows.T @ signs)
+    residuals = signs - mean - at.rows @ slopes
     predicted = mean + at.test @ slopes
-    squared_error = np.zeros(answers.shape[1])
-    for own, asked in zip(rows_of, test_rows_of, strict=True):
-        reach = shrunk[:, None] * at.rows[own].T
-        missed = np.linalg.solve(
-            np.eye(len(own)) - 1 / n_items - at.rows[own] @ reach, residuals[own]
+    squared_error = np.zeros(signs.shape[1])
+    for own, tested in zip(rows_of, test_rows_of, strict=True):
+        # (I - H_gg)^-1 e_g: the residuals once the source is left out
+        leverage = shrunk[:, None] * at.rows[own].T
+        left_out = np.linalg.solve(
+            np.eye(len(own)) - 1 / n_items - at.rows[own] @ leverage, residuals[own]
         )
-        squared_error += (missed**2).sum(axis=0)
-        predicted[asked] -= (1 / n_items + at.test[asked] @ reach) @ missed
+        squared_error += (left_out**2).sum(axis=0)
+        predicted[tested] -= (1 / n_items + at.test[tested] @ leverage) @ left_out
     return squared_error, predicted

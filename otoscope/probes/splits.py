@@ -1,4 +1,4 @@
-"""Which rows a probe learns from and which it is asked about; never the same source in both."""
+"""Which rows a probe is trained and tested on; a source is never in both."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,21 +11,24 @@ from otoscope.errors import InputError
 TRAIN, TEST = ("train", "validation"), "test"
 """The published training set is our `train` and `validation` together."""
 
+LABELS = ("decrease", "increase")
+"""Names of the labels 0 and 1. A negative label stands for none."""
+
 Columns = Mapping[str, np.ndarray]
 """Columns of rows: `source_id`, `split` and `label` at least."""
 
 
 class SplitError(InputError, ValueError):
-    """Rows that cannot be split as asked; the message says why, and the way out."""
+    """Rows that cannot be split as requested; the message says why, and the way out."""
 
 
-class Part(NamedTuple):
-    """One probe's rows, as places in the columns they were taken from.
+class ProbeSplit(NamedTuple):
+    """Row indices of one probe.
 
     Attributes:
-        fold: Which turn of a cross-validation it is; 0 where there is one only.
-        train: Rows to learn from.
-        test: Rows to be asked about.
+        fold: Number of the cross-validation fold; 0 without cross-validation.
+        train: Rows to train on.
+        test: Rows to test on.
     """
 
     fold: int
@@ -33,96 +36,99 @@ class Part(NamedTuple):
     test: Int[np.ndarray, " n_test"]
 
 
-def published_split(learn_from: Columns, ask_about: Columns) -> list[Part]:
-    """Learns from the splits `train` and `validation`, asks about `test`.
+def published_split(train_rows: Columns, test_rows: Columns) -> list[ProbeSplit]:
+    """Trains on the splits `train` and `validation`, tests on `test`.
 
     Args:
-        learn_from, ask_about: Rows of one category; often the same.
+        train_rows, test_rows: Rows of one category; often the same.
 
     Raises:
-        SplitError: There are no such rows, a source is in both, or the rows to learn from have one
-            label only.
+        SplitError: There are no such rows, a source is in both, or the training rows do not have
+            exactly two labels.
     """
-    train = np.flatnonzero(_labelled(learn_from) & np.isin(learn_from["split"], TRAIN))
-    test = np.flatnonzero(_labelled(ask_about) & (ask_about["split"] == TEST))
+    train = np.flatnonzero(_labelled(train_rows) & np.isin(train_rows["split"], TRAIN))
+    test = np.flatnonzero(_labelled(test_rows) & (test_rows["split"] == TEST))
     if not len(train):
         raise SplitError(
-            f"no rows of the splits train and validation, only of {_splits(learn_from)}; extract "
-            "features of those too, or cross-validate with `--split grouped`"
+            f"no rows of the splits train and validation, only of {_splits(train_rows)}; extract "
+            "features of those too, or cross-validate with `--probe-split grouped`"
         )
     if not len(test):
         raise SplitError(
-            f"no rows of the split test, only of {_splits(ask_about)}; extract features of it too, "
-            "or cross-validate with `--split grouped`"
+            f"no rows of the split test, only of {_splits(test_rows)}; extract features of it too, "
+            "or cross-validate with `--probe-split grouped`"
         )
-    part = Part(0, train, test)
-    _check(part, learn_from, ask_about)
-    return [part]
+    split = ProbeSplit(0, train, test)
+    _validate(split, train_rows, test_rows)
+    return [split]
 
 
 def grouped_split(
-    learn_from: Columns, ask_about: Columns, *, n_folds: int, seed: int
-) -> list[Part]:
-    """Cross-validation by source: every row is asked about once, by a probe new to its source.
+    train_rows: Columns, test_rows: Columns, *, n_folds: int, seed: int
+) -> list[ProbeSplit]:
+    """Cross-validation grouped by source: every row is tested once.
 
-    Sources are dealt to folds by lot, so folds differ in size by one source at most. A source has
-    the same fold in every category that has the same sources, and in both sets of rows.
+    Sources are assigned to folds at random, so folds differ in size by one source at most. A source
+    has the same fold in every category that has the same sources, and in both sets of rows.
 
     Args:
-        learn_from, ask_about: Rows of one category; often the same.
-        n_folds: How many turns.
-        seed: Of the lot.
+        train_rows, test_rows: Rows of one category; often the same.
+        n_folds: Number of folds.
+        seed: Of the assignment.
 
     Raises:
         SplitError: Fewer than two folds or fewer sources than folds, a row without a source, or
-            rows to learn from that have one label only.
+            training rows that do not have exactly two labels.
     """
-    asked, taught = _labelled(ask_about), _labelled(learn_from)
+    tested, trained = _labelled(test_rows), _labelled(train_rows)
     sources = np.unique(
-        np.concatenate([learn_from["source_id"][taught], ask_about["source_id"][asked]])
+        np.concatenate([train_rows["source_id"][trained], test_rows["source_id"][tested]])
     )
     if n_folds < 2:
         raise SplitError(f"cross-validation needs at least 2 folds, got {n_folds}")
     if "" in sources:
-        raise SplitError("some rows have no source_id, so they cannot be kept apart by source")
+        raise SplitError("some rows have no source_id, so they cannot be grouped by source")
     if len(sources) < n_folds:
         raise SplitError(
-            f"{n_folds} folds of {len(sources)} sources; ask for fewer folds, or give more sources"
+            f"{n_folds} folds of {len(sources)} sources; use fewer folds, or give more sources"
         )
-    lot = np.random.default_rng(seed).permutation(len(sources))
-    parts = []
+    shuffled = np.random.default_rng(seed).permutation(len(sources))
+    splits = []
     for fold in range(n_folds):
-        own = sources[lot[fold::n_folds]]
-        out = np.isin(learn_from["source_id"], own)
-        test = np.flatnonzero(asked & np.isin(ask_about["source_id"], own))
+        own = sources[shuffled[fold::n_folds]]
+        held_out = np.isin(train_rows["source_id"], own)
+        test = np.flatnonzero(tested & np.isin(test_rows["source_id"], own))
         if len(test):
-            part = Part(fold, np.flatnonzero(taught & ~out), test)
-            _check(part, learn_from, ask_about)
-            parts.append(part)
-    return parts
+            split = ProbeSplit(fold, np.flatnonzero(trained & ~held_out), test)
+            _validate(split, train_rows, test_rows)
+            splits.append(split)
+    return splits
 
 
 def control_labels(
-    learn_from: Columns, ask_about: Columns, part: Part, rng: np.random.Generator
+    train_rows: Columns, test_rows: Columns, split: ProbeSplit, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Labels of a part in which half of the sources, chosen by lot, say the opposite.
+    """Labels of a split with those of a random half of the sources swapped.
 
-    What varies within a source still varies with its control labels, and half of the sources
-    contradict the other half: what a probe gets right of these it has by heart or by luck. The lot
-    is drawn among the sources to learn from, and again among those that are only asked about; of an
-    odd number one more or one less is swapped, by lot too.
+    Within a source the control labels vary as the real ones do, and half of the sources contradict
+    the other half: a probe gets them right by memorising sources or by chance. The half is drawn
+    among the training sources, and again among those that are only tested. Of an odd number one
+    more or one less is swapped, at random.
 
     Returns:
-        Whether each row to learn from, and each row asked about, is labelled `increase`.
+        Whether each training row, and each test row, is labelled `increase`.
     """
-    taught = learn_from["source_id"][part.train]
-    asked = ask_about["source_id"][part.test]
+    train_sources = train_rows["source_id"][split.train]
+    test_sources = test_rows["source_id"][split.test]
     swapped = np.concatenate(
-        [_half(np.unique(taught), rng), _half(np.setdiff1d(asked, taught), rng)]
+        [
+            _half(np.unique(train_sources), rng),
+            _half(np.setdiff1d(test_sources, train_sources), rng),
+        ]
     )
     return (
-        (learn_from["label"][part.train] == 1) ^ np.isin(taught, swapped),
-        (ask_about["label"][part.test] == 1) ^ np.isin(asked, swapped),
+        (train_rows["label"][split.train] == 1) ^ np.isin(train_sources, swapped),
+        (test_rows["label"][split.test] == 1) ^ np.isin(test_sources, swapped),
     )
 
 
@@ -138,18 +144,24 @@ def _splits(rows: Columns) -> str:
     return ", ".join(sorted(set(rows["split"].tolist()))) or "no split at all"
 
 
-def _check(part: Part, learn_from: Columns, ask_about: Columns) -> None:
-    taught, asked = learn_from["source_id"][part.train], ask_about["source_id"][part.test]
-    if "" in taught or "" in asked:
-        raise SplitError("some rows have no source_id, so they cannot be kept apart by source")
-    if both := sorted(set(taught.tolist()) & set(asked.tolist())):
+def _validate(split: ProbeSplit, train_rows: Columns, test_rows: Columns) -> None:
+    train, test = train_rows["source_id"][split.train], test_rows["source_id"][split.test]
+    if "" in train or "" in test:
+        raise SplitError("some rows have no source_id, so they cannot be grouped by source")
+    if both := sorted(set(train.tolist()) & set(test.tolist())):
         raise SplitError(
-            f"{len(both)} sources are both learnt from and asked about, such as {both[0]!r}; a "
-            "probe can tell them by heart: cross-validate with `--split grouped`"
+            f"{len(both)} sources are both in training and in test, such as {both[0]!r}; a probe "
+            "can memorise them: cross-validate with `--probe-split grouped`"
         )
-    if not len(taught):
-        raise SplitError(f"no labelled rows to learn from beside those of {asked[0]!r}")
-    labels = np.unique(learn_from["label"][part.train])
-    if len(labels) < 2:
-        found = "increase" if labels.tolist() == [1] else "decrease"
-        raise SplitError(f"all {len(part.train)} rows to learn from are labelled {found!r}")
+    if not len(train):
+        raise SplitError(f"no labelled training rows beside those of {test[0]!r}")
+    found = np.unique(train_rows["label"][split.train]).tolist()
+    if others := sorted(
+        {*found, *test_rows["label"][split.test].tolist()} - set(range(len(LABELS)))
+    ):
+        raise SplitError(
+            f"a probe separates the labels {LABELS}, numbered 0 and 1, and these rows have "
+            f"{', '.join(map(str, others))} too; give rows with two labels"
+        )
+    if len(found) < len(LABELS):
+        raise SplitError(f"all {len(split.train)} training rows are labelled {LABELS[found[0]]!r}")

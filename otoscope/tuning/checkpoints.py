@@ -19,9 +19,9 @@ import numpy as np
 import torch
 
 from otoscope.claims import FolderKind, locked
-from otoscope.tuning.settings import TuningError
+from otoscope.tuning.config import TuningError
 
-KEPT = 2
+MAX_CHECKPOINTS = 2
 """So many checkpoints stay: where the last one is spoilt, the one before goes on."""
 
 ADAPTERS = FolderKind(
@@ -50,7 +50,7 @@ class Checkpoints:
         ADAPTERS.claim(self.folder.parent, begun)
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """While no other run trains the same adapter.
 
         Raises:
@@ -62,7 +62,7 @@ class Checkpoints:
             yield
 
     def save(self, state: Mapping[str, Any]) -> None:
-        """Keeps a state, and no more than the `KEPT` latest."""
+        """Keeps a state, and no more than the `MAX_CHECKPOINTS` latest."""
         name = f"step-{state['step']:08d}"
         partial = self.folder / f"{name}.partial"
         with partial.open("wb") as file:
@@ -70,7 +70,7 @@ class Checkpoints:
             file.flush()
             os.fsync(file.fileno())
         partial.replace(self.folder / f"{name}-{_sha256(partial)}.pt")
-        for old in self._paths()[KEPT:]:
+        for old in self._paths()[MAX_CHECKPOINTS:]:
             old.unlink()
 
     def latest(self) -> dict[str, Any] | None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from otoscope.tuning.settings import TuningError
-from otoscope.tuning.splits import SPLITS, Parts
+from otoscope.tuning.config import TuningError
+from otoscope.tuning.splits import VALIDATION_SPLITS, TrainValidationSplit
 
 TAUGHT = ("train", "validation")
 HASHED = ("id", "category", "label_name", "prompt", "audio_sha256")
@@ -16,7 +16,7 @@ Tokens = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Examples:
+class TrainingExamples:
     """Clips with their answers, and which of them teach.
 
     Attributes:
@@ -29,7 +29,7 @@ class Examples:
     """
 
     rows: Mapping[str, Sequence[Any]]
-    parts: Parts
+    parts: TrainValidationSplit
     targets: Sequence[Tokens]
     others: Sequence[tuple[tuple[int, int], ...]]
     words: Mapping[str, Tokens]
@@ -49,7 +49,7 @@ class Examples:
         return digest.hexdigest()
 
 
-def choose(
+def select_rows(
     rows: Mapping[str, Sequence[Any]], categories: Sequence[str]
 ) -> tuple[dict[str, list[Any]], int]:
     """The rows to learn from: of these categories, of the splits `train` and `validation`.
@@ -102,13 +102,13 @@ def choose(
 
 def examples_of(
     rows: Mapping[str, Sequence[Any]], answers: Sequence[tuple[str, Tokens]], split: str, seed: int
-) -> Examples:
+) -> TrainingExamples:
     """Rows with their right answers, divided.
 
     Args:
-        rows: From `choose`.
+        rows: From `select_rows`.
         answers: For each row the word of its right answer, and its tokens.
-        split: A name in `SPLITS`.
+        split: A name in `VALIDATION_SPLITS`.
         seed: Of the division.
 
     Raises:
@@ -125,9 +125,9 @@ def examples_of(
             )
     others = {word: tuple(_leaving(word, other, words) for other in words if other != word)
               for word in words}  # fmt: skip
-    return Examples(
+    return TrainingExamples(
         rows,
-        SPLITS[split](rows, seed),
+        VALIDATION_SPLITS[split](rows, seed),
         [tokens for _, tokens in answers],
         [others[word] for word, _ in answers],
         words,
@@ -145,7 +145,7 @@ def _leaving(word: str, other: str, words: Mapping[str, Tokens]) -> tuple[int, i
     )
 
 
-def check_tokens(
+def validate_answer_tokens(
     word: str, tokens: Tokens, tokenizer: Any, texts: tuple[str, str] | None = None
 ) -> None:
     """Refuses an answer whose tokens are not what a model would be taught to say.
@@ -174,8 +174,8 @@ def check_tokens(
     if texts is None:
         return
     before, answer = texts
-    together, alone = _encoded(tokenizer, before + answer), _encoded(tokenizer, before)
-    if together != alone + list(tokens):
+    together, lock = _encoded(tokenizer, before + answer), _encoded(tokenizer, before)
+    if together != lock + list(tokens):
         raise TuningError(
             f"behind the question the answer {word!r} becomes the tokens "
             f"{together[-len(tokens) :]}, not {list(tokens)}: the end of the question and the word "

@@ -18,17 +18,17 @@ import torch
 from otoscope.models.base import ModelError
 from otoscope.models.checkpoints import identity
 from otoscope.representations.features import Features, Targets
-from otoscope.tuning.examples import Examples
-from otoscope.tuning.learning import Judged, judged
-from otoscope.tuning.masks import Passing
-from otoscope.tuning.scopes import Scope
-from otoscope.tuning.settings import TuningError
+from otoscope.tuning.config import TuningError
+from otoscope.tuning.dropout import DropoutContext
+from otoscope.tuning.examples import TrainingExamples
+from otoscope.tuning.scopes import AdapterScope
+from otoscope.tuning.trainable import ClipScore, score_clip
 
 HEAD, EMBEDDINGS = "lm_head", "embed_tokens"
 THROUGH = "train through the model, without --from-states"
 
 
-class OnlyHead(torch.nn.Module):
+class OutputLayer(torch.nn.Module):
     """An output layer under the name that it has in its model."""
 
     def __init__(self, weight: torch.Tensor) -> None:
@@ -41,28 +41,32 @@ class OnlyHead(torch.nn.Module):
         return self.lm_head(states)
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> AdapterScope:
         """As `plan_scope` gives it for the whole model."""
         shape = (self.lm_head.in_features, self.lm_head.out_features)
-        return Scope("lm_head", HEAD, {HEAD: "head"}, {HEAD: shape}, (), False)
+        return AdapterScope("lm_head", HEAD, {HEAD: "head"}, {HEAD: shape}, (), False)
 
 
-class FromStates:
+class TrainableHead:
     """An output layer that learns from states.
 
     Args:
-        tuned: An `OnlyHead` with its addition, from `adapt`.
+        tuned: An `OutputLayer` with its addition, from `add_adapter`.
         examples: Clips and answers.
         states: Of all clips of the examples, in their order.
-        passing: That of `adapt`.
+        passing: That of `add_adapter`.
     """
 
-    at_once: int | None = None
+    micro_batch_size: int | None = None
 
     def __init__(
-        self, tuned: peft.PeftModel, examples: Examples, states: Targets, passing: Passing
+        self,
+        tuned: peft.PeftModel,
+        examples: TrainingExamples,
+        states: Targets,
+        dropout_context: DropoutContext,
     ) -> None:
-        self.tuned, self.examples, self.passing = tuned, examples, passing
+        self.tuned, self.examples, self.dropout_context = tuned, examples, dropout_context
         base: Any = tuned.get_base_model()
         weight = base.lm_head.base_layer.weight
         self.states = torch.from_numpy(states.states).to(weight.device, weight.dtype)
@@ -70,24 +74,24 @@ class FromStates:
         first = np.searchsorted(states.row, np.arange(len(examples.targets) + 1))
         self.rows = [torch.arange(a, b) for a, b in pairwise(first)]
 
-    def learn(self, places: Sequence[int], epoch: int) -> list[float]:
-        """See `Learner`."""
+    def backward(self, places: Sequence[int], epoch: int) -> list[float]:
+        """See `Trainable`."""
         lengths = [len(self.rows[place]) for place in places]
         names = self.examples.column("id", places)
-        with self.passing.of(epoch, list(zip(names, lengths, strict=True))):
+        with self.dropout_context.of(epoch, list(zip(names, lengths, strict=True))):
             costs = torch.nn.functional.cross_entropy(*self._predicted(places), reduction="none")
             losses = torch.stack([own.mean() for own in costs.split(lengths)])
             losses.sum().backward()
         made: list[float] = losses.tolist()
         return made
 
-    def judge(self, places: Sequence[int]) -> list[Judged]:
-        """See `Learner`."""
+    def evaluate(self, places: Sequence[int]) -> list[ClipScore]:
+        """See `Trainable`."""
         with torch.inference_mode():
             logits, _ = self._predicted(places)
         parts = logits.split([len(self.rows[place]) for place in places])
         return [
-            judged(own, self.examples.targets[place], self.examples.others[place])
+            score_clip(own, self.examples.targets[place], self.examples.others[place])
             for own, place in zip(parts, places, strict=True)
         ]
 
@@ -145,7 +149,7 @@ def _is_tied(name: str, revision: str | None) -> bool:
     return bool(getattr(inner, "tie_word_embeddings", False))
 
 
-def check_states(features: Features, name: str, revision: str | None) -> Mapping[str, Any]:
+def validate_states(features: Features, name: str, revision: str | None) -> Mapping[str, Any]:
     """The description of the model that states are of, once it is the one named.
 
     Raises:

@@ -8,9 +8,9 @@ from typing import Any
 from otoscope.atomic import write_atomic
 from otoscope.models.families import FAMILIES
 from otoscope.statistics.intervals import Interval
-from otoscope.tuning.scopes import Scope, kinds_of
-from otoscope.tuning.settings import SCOPES, Settings, TuningError
-from otoscope.tuning.training import History, Validation
+from otoscope.tuning.config import SCOPES, TrainingConfig, TuningError
+from otoscope.tuning.scopes import AdapterScope, layer_kinds
+from otoscope.tuning.training import TrainingHistory, ValidationResult
 from otoscope.version import __version__
 
 RECORD = "training.json"
@@ -31,13 +31,15 @@ def read_record(folder: Path) -> dict[str, Any] | None:
         raise TuningError(f"{path} cannot be read: {error}") from error
 
 
-def write_record(folder: Path, begun: Mapping[str, Any], scope: Scope, history: History) -> None:
+def write_record(
+    folder: Path, begun: Mapping[str, Any], scope: AdapterScope, history: TrainingHistory
+) -> None:
     """Writes it; from then on the adapter counts as finished."""
     told = {"begun": begun, "modules": list(scope.modules), "history": history.plain()}
     write_atomic(folder / RECORD, (json.dumps(told, indent=1, sort_keys=True) + "\n").encode())
 
 
-def summary(history: History) -> str:
+def summary(history: TrainingHistory) -> str:
     """Before and after in one line."""
     first, last = history.validations[0], history.validations[-1]
     return (
@@ -48,9 +50,9 @@ def summary(history: History) -> str:
 
 def card_values(
     begun: Mapping[str, Any],
-    settings: Settings,
-    scope: Scope,
-    history: History,
+    settings: TrainingConfig,
+    scope: AdapterScope,
+    history: TrainingHistory,
     answers: Sequence[str],
     base: str,
 ) -> dict[str, Any]:
@@ -83,7 +85,7 @@ def card_values(
         "scope": scope.name,
         "scope_told": SCOPES[scope.name],
         "kinds": [(part, name, n) for part in dict.fromkeys(scope.modules.values())
-                  for name, n in kinds_of(m for m, own in scope.modules.items() if own == part)],
+                  for name, n in layer_kinds(m for m, own in scope.modules.items() if own == part)],
         "n_modules": len(scope.modules),
         "n_parameters": scope.n_parameters(settings.rank),
         "tied": scope.tied and scope.head in scope.modules,
@@ -98,7 +100,7 @@ def card_values(
     }  # fmt: skip
 
 
-def _row(validation: Validation) -> dict[str, Any]:
+def _row(validation: ValidationResult) -> dict[str, Any]:
     return {
         "step": validation.step,
         "loss": f"{validation.loss:.4f}",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from otoscope.models.families import FAMILIES
-from otoscope.tuning.settings import SCOPES, TuningError
+from otoscope.tuning.config import SCOPES, TuningError
 
 PARTS = {
     "lm_head": ("head",),
@@ -21,7 +21,7 @@ PARTS = {
 
 
 @dataclass(frozen=True)
-class Scope:
+class AdapterScope:
     """The layers of one model that are adapted.
 
     Attributes:
@@ -48,12 +48,12 @@ class Scope:
         """A line for each kind of layer and the number of its kind."""
         lines = []
         for part in dict.fromkeys(self.modules.values()):
-            kinds = kinds_of(name for name, own in self.modules.items() if own == part)
+            kinds = layer_kinds(name for name, own in self.modules.items() if own == part)
             lines += [f"{part:<9} {n:>4} x {kind}" for kind, n in kinds]
-        return lines + [f"left out  {n:>4} x {kind}" for kind, n in kinds_of(self.left_out)]
+        return lines + [f"left out  {n:>4} x {kind}" for kind, n in layer_kinds(self.left_out)]
 
 
-def plan_scope(model: Any, model_type: str, name: str) -> Scope:
+def plan_scope(model: Any, model_type: str, name: str) -> AdapterScope:
     """The layers that a scope means in a model.
 
     Args:
@@ -69,7 +69,7 @@ def plan_scope(model: Any, model_type: str, name: str) -> Scope:
         raise TuningError(f"no scope named {name!r}; there are {', '.join(SCOPES)}")
     import torch
 
-    refuse_adapted(model)
+    validate_no_adapter(model)
     head = _head_of(model)
     family = FAMILIES[model_type]
     places = {
@@ -98,10 +98,10 @@ def plan_scope(model: Any, model_type: str, name: str) -> Scope:
             f"({', '.join(places[part] for part in missing)}), so scope {name!r} would not be what "
             "it says; choose another scope"
         )
-    return Scope(name, head, modules, shapes, tuple(left_out), _is_tied(model))
+    return AdapterScope(name, head, modules, shapes, tuple(left_out), _is_tied(model))
 
 
-def refuse_adapted(model: Any) -> None:
+def validate_no_adapter(model: Any) -> None:
     """Refuses a model with an adapter on it.
 
     Raises:
@@ -116,10 +116,10 @@ def refuse_adapted(model: Any) -> None:
         )
 
 
-def kinds_of(names: Iterable[str]) -> list[tuple[str, int]]:
+def layer_kinds(names: Iterable[str]) -> list[tuple[str, int]]:
     """Names that differ by a layer's number only, as one, and how many there are.
 
-    >>> kinds_of(["a.0.q", "a.1.q", "b"])
+    >>> layer_kinds(["a.0.q", "a.1.q", "b"])
     [('a.*.q', 2), ('b', 1)]
     """
     return list(Counter(map(_kind, names)).items())

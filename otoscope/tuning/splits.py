@@ -5,7 +5,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from otoscope.registry import Registry
-from otoscope.tuning.settings import TuningError
+from otoscope.tuning.config import TuningError
 
 SHARE = 0.1
 """Of the clips, or of the sources, that validate."""
@@ -14,14 +14,14 @@ Columns = Mapping[str, Sequence[Any]]
 """`id`, `clip_id`, `category`, `label` (0 decrease, 1 increase), `source_id` and `split`."""
 
 
-class Parts(NamedTuple):
+class TrainValidationSplit(NamedTuple):
     """Places of rows, each part in the order of category and clip id."""
 
     train: tuple[int, ...]
     validation: tuple[int, ...]
 
 
-def by_source(rows: Columns, seed: int) -> Parts:
+def by_source(rows: Columns, seed: int) -> TrainValidationSplit:
     """Validation on sources that taught nothing.
 
     Where the dataset has a split `validation`, that is it. Otherwise a tenth of the sources, drawn
@@ -39,8 +39,8 @@ def by_source(rows: Columns, seed: int) -> Parts:
     if "validation" in rows["split"]:
         apart = [split == "validation" for split in rows["split"]]
         held = {name for name, is_held in zip(sources, apart, strict=True) if is_held}
-        taught = {name for name, is_held in zip(sources, apart, strict=True) if not is_held}
-        if both := sorted(held & taught):
+        tiny_job = {name for name, is_held in zip(sources, apart, strict=True) if not is_held}
+        if both := sorted(held & tiny_job):
             raise TuningError(
                 f"{len(both)} sources are in train and in validation, such as {both[0]!r}; "
                 "validate by clip with --split paper, or give splits that share none"
@@ -56,7 +56,7 @@ def by_source(rows: Columns, seed: int) -> Parts:
     return _sorted_parts(rows, [name in held for name in sources])
 
 
-def by_clip(rows: Columns, seed: int) -> Parts:
+def by_clip(rows: Columns, seed: int) -> TrainValidationSplit:
     """The published division: a tenth of the clips of each label, so every source is in both parts.
 
     The splits `train` and `validation` are taken together, in the order of the rows. One generator
@@ -78,17 +78,17 @@ def by_clip(rows: Columns, seed: int) -> Parts:
     return _sorted_parts(rows, [n in held for n in range(len(rows["label"]))])
 
 
-SPLITS: Registry[Callable[[Columns, int], Parts]] = Registry(
+VALIDATION_SPLITS: Registry[Callable[[Columns, int], TrainValidationSplit]] = Registry(
     "split", {"source": by_source, "paper": by_clip}
 )
 
 
-def _sorted_parts(rows: Columns, held: Sequence[bool]) -> Parts:
+def _sorted_parts(rows: Columns, held: Sequence[bool]) -> TrainValidationSplit:
     def key(place: int) -> tuple[str, str]:
         return str(rows["category"][place]), str(rows["clip_id"][place] or rows["id"][place])
 
     places = sorted(range(len(held)), key=key)
-    return Parts(
+    return TrainValidationSplit(
         tuple(n for n in places if not held[n]),
         tuple(n for n in places if held[n]),
     )

@@ -16,18 +16,18 @@ from accelerate.utils import set_seed
 
 from otoscope.progress import Progress
 from otoscope.statistics.intervals import Interval, clustered_interval
-from otoscope.tuning.adapting import trained
+from otoscope.tuning.adapter import trainable_parameters
 from otoscope.tuning.checkpoints import Checkpoints, random_states, restore_random_states
-from otoscope.tuning.examples import Examples
-from otoscope.tuning.learning import Judged, Learner
-from otoscope.tuning.settings import Settings, TuningError
+from otoscope.tuning.config import TrainingConfig, TuningError
+from otoscope.tuning.examples import TrainingExamples
+from otoscope.tuning.trainable import ClipScore, Trainable
 
 NAMED = 3
 """So many clips are named in a message."""
 
 
 @runtime_checkable
-class Team(Protocol):
+class ProcessGroup(Protocol):
     """What is asked of `accelerate.Accelerator`."""
 
     num_processes: int
@@ -37,7 +37,7 @@ class Team(Protocol):
         """The tensors of all processes, one after the other."""
 
 
-class Alone:
+class SingleProcess:
     """A team of one."""
 
     num_processes = 1
@@ -48,7 +48,7 @@ class Alone:
         return tensor
 
 
-class Validation(NamedTuple):
+class ValidationResult(NamedTuple):
     """How the clips that did not teach fare, after some steps.
 
     Attributes:
@@ -68,12 +68,12 @@ class Validation(NamedTuple):
 
 
 @dataclass
-class History:
+class TrainingHistory:
     """What happened: the mean loss and the gradient's length at each step, and validations."""
 
     losses: list[float] = field(default_factory=list)
     norms: list[float] = field(default_factory=list)
-    validations: list[Validation] = field(default_factory=list)
+    validations: list[ValidationResult] = field(default_factory=list)
 
     def plain(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -82,26 +82,26 @@ class History:
         return {"losses": self.losses, "norms": self.norms, "validations": told}
 
     @classmethod
-    def from_plain(cls, told: Any) -> "History":
+    def from_plain(cls, told: Any) -> "TrainingHistory":
         """The other way."""
         validations = [
-            Validation(**{**v, "said": Interval(*v["said"]),
+            ValidationResult(**{**v, "said": Interval(*v["said"]),
                           "preferred": Interval(*v["preferred"])})
             for v in told["validations"]
         ]  # fmt: skip
         return cls(list(told["losses"]), list(told["norms"]), validations)
 
 
-def n_steps(n_clips: int, settings: Settings) -> int:
+def steps_per_epoch(n_clips: int, settings: TrainingConfig) -> int:
     """Steps an epoch; the last one may be of fewer clips.
 
-    >>> n_steps(10_800, Settings()), n_steps(17, Settings())
+    >>> steps_per_epoch(10_800, TrainingConfig()), steps_per_epoch(17, TrainingConfig())
     (675, 2)
     """
     return -(-n_clips // settings.batch_size)
 
 
-def order(places: Sequence[int], epoch: int, seed: int) -> list[int]:
+def epoch_order(places: Sequence[int], epoch: int, seed: int) -> list[int]:
     """The order of an epoch, counted from 0: as published, `Random(seed + epoch)` shuffles."""
     shuffled = list(places)
     Random(seed + epoch).shuffle(shuffled)
@@ -109,15 +109,15 @@ def order(places: Sequence[int], epoch: int, seed: int) -> list[int]:
 
 
 def train(
-    learner: Learner,
-    examples: Examples,
-    settings: Settings,
+    trainable: Trainable,
+    examples: TrainingExamples,
+    settings: TrainingConfig,
     checkpoints: Checkpoints,
     *,
-    team: Team | None = None,
+    team: ProcessGroup | None = None,
     progress: Progress | None = None,
     every: int = 50,
-) -> History:
+) -> TrainingHistory:
     """Trains to the end, from the latest checkpoint if there is one.
 
     Args:
@@ -132,15 +132,15 @@ def train(
     Raises:
         TuningError: A loss is not finite; the clips are named, and the last checkpoint is kept.
     """
-    team, progress = team or Alone(), progress or Progress()
-    loop = _Loop(learner, examples, settings, checkpoints, team, progress)
-    an_epoch = n_steps(len(examples.parts.train), settings)
+    team, progress = team or SingleProcess(), progress or Progress()
+    loop = _Loop(trainable, examples, settings, checkpoints, team, progress)
+    an_epoch = steps_per_epoch(len(examples.parts.train), settings)
     last = an_epoch * settings.epochs
     loop.resume()
     for epoch in range(loop.step // an_epoch, settings.epochs):
         if loop.step == epoch * an_epoch:
             loop.validate()
-        clips = order(examples.parts.train, epoch, settings.seed)
+        clips = epoch_order(examples.parts.train, epoch, settings.seed)
         with progress.bar(f"Epoch {epoch + 1} of {settings.epochs}", an_epoch) as step:
             step(loop.step - epoch * an_epoch, total=True)
             while loop.step < (epoch + 1) * an_epoch:
@@ -158,22 +158,22 @@ class _Loop:
 
     def __init__(
         self,
-        learner: Learner,
-        examples: Examples,
-        settings: Settings,
+        trainable: Trainable,
+        examples: TrainingExamples,
+        settings: TrainingConfig,
         checkpoints: Checkpoints,
-        team: Team,
+        team: ProcessGroup,
         progress: Progress,
     ) -> None:
-        self.learner, self.examples, self.settings = learner, examples, settings
+        self.trainable, self.examples, self.settings = trainable, examples, settings
         self.checkpoints, self.team, self.progress = checkpoints, team, progress
-        self.weights = trained(learner.tuned)
+        self.weights = trainable_parameters(trainable.tuned)
         self.share = settings.share(team.num_processes)
         self.optimizer = torch.optim.AdamW(
             self.weights.values(), lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
         self.home = next(iter(self.weights.values())).device
-        self.step, self.history = 0, History()
+        self.step, self.history = 0, TrainingHistory()
         set_seed(settings.seed)
 
     def resume(self) -> None:
@@ -186,7 +186,7 @@ class _Loop:
                 weight.copy_(state["weights"][name])
         self.optimizer.load_state_dict(state["optimizer"])
         restore_random_states(state["random"])
-        self.step, self.history = state["step"], History.from_plain(state["history"])
+        self.step, self.history = state["step"], TrainingHistory.from_plain(state["history"])
 
     def save(self) -> None:
         """Leaves a checkpoint, by the first process."""
@@ -210,9 +210,9 @@ class _Loop:
         """
         first = self.team.process_index * self.share
         own = list(clips[first : first + self.share])
-        taught, losses = self._taught(own, epoch)
+        tiny_job, losses = self._taught(own, epoch)
         losses = np.concatenate([losses, np.full(self.share - len(losses), np.nan)])
-        sent = torch.cat([taught, taught.new_tensor(losses)])
+        sent = torch.cat([tiny_job, tiny_job.new_tensor(losses)])
         got = self.team.gather(sent[None]).reshape(self.team.num_processes, -1)
         each = got[:, -self.share :].flatten()[: len(clips)].tolist()
         self._check(each, clips)
@@ -231,25 +231,25 @@ class _Loop:
 
     def _taught(self, clips: Sequence[int], epoch: int) -> tuple[torch.Tensor, np.ndarray]:
         """The sum of the clips' gradients as one long row, and their losses."""
-        at_once = self.learner.at_once or self.settings.batch_size
+        micro_batch_size = self.trainable.micro_batch_size or self.settings.batch_size
         losses: list[float] = []
 
         def leaf(n: int) -> torch.Tensor | None:
-            part = clips[n * at_once : (n + 1) * at_once]
+            part = clips[n * micro_batch_size : (n + 1) * micro_batch_size]
             if not part:
                 return None
             for weight in self.weights.values():
                 weight.grad = None
-            losses.extend(self.learner.learn(part, epoch))
+            losses.extend(self.trainable.backward(part, epoch))
             return torch.cat([self._gradient(weight) for weight in self.weights.values()])
 
-        total = _added(-(-self.share // at_once), leaf)
+        total = _added(-(-self.share // micro_batch_size), leaf)
         if total is None:
             total = torch.zeros(sum(w.numel() for w in self.weights.values()), device=self.home)
         return total, np.array(losses)
 
-    def _put(self, taught: torch.Tensor) -> None:
-        parts = taught.split([weight.numel() for weight in self.weights.values()])
+    def _put(self, tiny_job: torch.Tensor) -> None:
+        parts = tiny_job.split([weight.numel() for weight in self.weights.values()])
         for weight, part in zip(self.weights.values(), parts, strict=True):
             weight.grad = part.reshape(weight.shape).to(weight.device, copy=True)
 
@@ -275,12 +275,12 @@ class _Loop:
         rank, world = self.team.process_index, self.team.num_processes
         own = places[rank::world]
         with self.progress.bar("Validating", len(own)) as step:
-            judged = [self._judge(part, step) for part in _portions(own)]
-        told = self._gathered([one for part in judged for one in part], len(places))
+            score_clip = [self._judge(part, step) for part in _portions(own)]
+        told = self._gathered([one for part in score_clip for one in part], len(places))
         sources = np.array(self.examples.column("source_id", places), str)
         said, preferred = told[:, 1] > 0, told[:, 2] > 0
         self.history.validations.append(
-            Validation(
+            ValidationResult(
                 self.step,
                 len(places),
                 len(np.unique(sources)),
@@ -291,12 +291,12 @@ class _Loop:
         )
         self.save()
 
-    def _judge(self, places: Sequence[int], step: Callable[..., None]) -> list[Judged]:
-        made = self.learner.judge(places)
+    def _judge(self, places: Sequence[int], step: Callable[..., None]) -> list[ClipScore]:
+        made = self.trainable.evaluate(places)
         step(len(places))
         return made
 
-    def _gathered(self, own: Sequence[Judged], n: int) -> np.ndarray:
+    def _gathered(self, own: Sequence[ClipScore], n: int) -> np.ndarray:
         """What all processes judged, `(n, 3)`, in the order of the clips."""
         world = self.team.num_processes
         sent = torch.zeros(-(-n // world), 3, device=self.home)

@@ -1,4 +1,4 @@
-"""Features in which it is known what a line can tell, and predictions written down by hand."""
+"""Features of known linear-probe accuracy, and predictions written down by hand."""
 
 import json
 
@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from otoscope.probes.predicting import PREDICTIONS
+from otoscope.probes.predictions import PREDICTIONS
 from otoscope.representations.features import Features, write_features
 
 PER_SOURCE = 8
@@ -22,10 +22,10 @@ def planted(
     seed=0,
     **description,
 ) -> Features:
-    """Three sites: nothing at `text.0`, some at `text.1`, all at `text.2`; a mel site says nothing.
+    """Three sites: nothing at `text.0`, some at `text.1`, all at `text.2`; a mel site has no label.
 
-    In `text.1` the first number is the label, ±1, plus noise of variance 1, so that no line can be
-    right more often than 84.1 %, the normal distribution's share below 1. Every source has eight
+    In `text.1` the first number is the label, ±1, plus noise of variance 1, so that no linear probe
+    is right more often than 84.1 %, the normal distribution's share below 1. Every source has eight
     clips of each category, half of them rising, and a place of its own in all sites.
 
     Args:
@@ -68,7 +68,7 @@ def planted(
     return write_features(folder, columns, sites, rows_per_block=100, **about)
 
 
-def told_of(labels, scores, *, controls=(), category="volume", seed=1, n_sources=None):
+def predictions_of(labels, scores, *, controls=(), category="volume", seed=1, n_sources=None):
     """Predictions of one probe at `mel` about items `i0`, `i1` …, each of a source of its own.
 
     Args:

@@ -11,11 +11,11 @@ from otoscope.probes.alignment import (
     alignment_table,
     angles,
     changes_by_source,
-    refuse_other_rows,
+    validate_same_rows,
 )
 from otoscope.representations.features import write_features
 
-CELLS = list(
+CONDITIONS = list(
     product(("low", "mid", "high"), ("linear", "jump", "quad_first_flat", "quad_last_flat"))
 )
 
@@ -26,7 +26,7 @@ def clips(categories, n_sources=3, split="test"):
         (category, f"s{k}", tier, curve, direction)
         for category in categories
         for k in range(n_sources)
-        for tier, curve in CELLS
+        for tier, curve in CONDITIONS
         for direction in ("up", "down")
     ]
     rows = [rows[k] for k in np.random.default_rng(0).permutation(len(rows))]
@@ -64,7 +64,7 @@ def plainly(features, site):
         of_sources = []
         for source in sorted(set(rows["source_id"])):
             pairs = []
-            for tier, curve in CELLS:
+            for tier, curve in CONDITIONS:
                 here = (rows["category"] == category) & (rows["source_id"] == source)
                 here &= (rows["tier"] == tier) & (rows["curve"] == curve)
                 (up,), (down,) = (
@@ -129,20 +129,20 @@ def test_noise_is_no_more_aligned_than_by_chance():
     many = [
         angles(("a", "b", "c"), rng.standard_normal((3, 20, 40)), n_resamples=50) for _ in range(40)
     ]
-    by_chance = np.mean([found.by_chance for found in many])
-    assert np.mean([found.absolute for found in many]) == pytest.approx(by_chance, abs=0.02)
+    random_null = np.mean([found.random_null for found in many])
+    assert np.mean([found.absolute for found in many]) == pytest.approx(random_null, abs=0.02)
     # In 40 dimensions a cosine has variance 1/40, so its mean size is √(2/π/40) = 0.126.
-    assert by_chance == pytest.approx(0.126, abs=0.01)
+    assert random_null == pytest.approx(0.126, abs=0.01)
 
 
 def test_a_direction_that_sources_share_is_beyond_chance():
     # Squared length of a mean of 500: 0.16 along the shared axis, 40/500 by noise; so cosines are
-    # about 0.16/0.24, and those by lot are those of noise.
+    # about 0.16/0.24, and those of the random null are those of noise.
     changes = np.random.default_rng(5).standard_normal((3, 500, 40))
     changes[:, :, 0] += 0.4
     found = angles(("a", "b", "c"), changes, n_resamples=200)
     assert found.absolute == pytest.approx(0.16 / 0.24, abs=0.1)
-    assert found.by_chance == pytest.approx(0.126, abs=0.02)
+    assert found.random_null == pytest.approx(0.126, abs=0.02)
 
 
 def test_categories_of_other_sources_have_no_angle(tmp_path):
@@ -163,7 +163,7 @@ def test_opposed_directions_have_a_negative_cosine_and_one_axis_is_high_by_chanc
     found = align(features(tmp_path / "f", states_of), "text.2", categories=("volume", "echo"))
     assert found.cosines[0, 1] < -0.95
     assert found.signed_interval[1] < -0.95
-    assert min(found.absolute, found.by_chance) > 0.95
+    assert min(found.absolute, found.random_null) > 0.95
 
 
 def test_the_table_has_a_row_a_model_and_site(tmp_path):
@@ -210,11 +210,11 @@ def test_a_clip_without_its_counterpart_is_named():
 
 def test_a_source_with_fewer_pairs_is_named():
     rows = drop(clips(["volume"]), source_id="s1", tier="low", curve="jump")
-    for asked in (12, None):
+    for pairs in (12, None):
         with pytest.raises(
             AlignmentError, match="1 of 3 sources have not 12 pairs, such as s1 with 11"
         ):
-            changes_of(rows, pairs_per_source=asked)
+            changes_of(rows, pairs_per_source=pairs)
 
 
 def test_fewer_tiers_are_allowed_where_they_are_for_all():
@@ -243,14 +243,14 @@ def test_a_single_category_has_no_angle(tmp_path):
         align(made, "text.2")
 
 
-def test_models_over_other_clips_or_words_are_refused(tmp_path):
+def test_models_over_other_clips_or_prompts_are_rejected(tmp_path):
     base = features(tmp_path / "base", noisy)
     fewer = features(tmp_path / "fewer", noisy, n_sources=2)
     with pytest.raises(AlignmentError, match=r"base and tuned .* 72 are in one only"):
-        refuse_other_rows({"base": base, "tuned": fewer})
+        validate_same_rows({"base": base, "tuned": fewer})
     columns = clips(("volume", "speed", "echo"))
     columns["prompt"][5] = "Other words?"
     other = write_features(tmp_path / "other", columns, {"text.2": noisy(columns)})
     with pytest.raises(AlignmentError, match="differ in label or question"):
-        refuse_other_rows({"base": base, "tuned": other})
-    refuse_other_rows({"base": base, "again": features(tmp_path / "again", noisy)})
+        validate_same_rows({"base": base, "tuned": other})
+    validate_same_rows({"base": base, "again": features(tmp_path / "again", noisy)})

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from otoscope.probes.probe import PUBLISHED, Draws, Recipe, draws, fit, scaling_of
+from otoscope.probes.probe import PUBLISHED, Draws, ProbeRecipe, draws, fit, scaling_of
 
 
 def rows(n_items, width, seed=0):
@@ -38,7 +38,7 @@ def published(features, labels, *, seed, recipe):
 
 @pytest.mark.parametrize(
     ("seed", "recipe"),
-    [(1234, Recipe(n_epochs=20)), (7, Recipe(0.01, 0.5, n_epochs=10, batch_size=200))],
+    [(1234, ProbeRecipe(n_epochs=20)), (7, ProbeRecipe(0.01, 0.5, n_epochs=10, batch_size=200))],
 )
 def test_a_probe_comes_out_as_the_published_form_would_have_it(seed, recipe):
     features, labels = rows(1100, 24)  # two whole batches and one of 76
@@ -64,8 +64,8 @@ def test_one_step_worked_by_hand(monkeypatch):
     # (-1/2 · 1 + 1/2 · -3) / 2 = -1 for the weight, 0 for the bias. AdamW's first step has the
     # length of the learning rate whatever the gradient: 0.1 upwards, and none for the bias.
     nothing = Draws(np.zeros(1, np.float32), 0.0, np.array([[0, 1]], np.int32))
-    monkeypatch.setattr("otoscope.probes.probe.draws", lambda *asked: nothing)
-    recipe = Recipe(learning_rate=0.1, n_epochs=1)
+    monkeypatch.setattr("otoscope.probes.probe.draws", lambda *tested_on: nothing)
+    recipe = ProbeRecipe(learning_rate=0.1, n_epochs=1)
     found = fit(np.float32([[1], [-3]]), np.array([[True], [False]]), recipe=recipe)
     assert found.weights.tolist() == [[pytest.approx(0.1, abs=1e-6)]]
     assert found.biases.tolist() == [0.0]
@@ -75,7 +75,7 @@ def test_one_step_worked_by_hand(monkeypatch):
 def test_labellings_do_not_touch_one_another():
     features, labels = rows(300, 10)
     other = np.arange(300) % 3 == 0
-    scaled, recipe = scaling_of(features).apply(features), Recipe(n_epochs=5)
+    scaled, recipe = scaling_of(features).apply(features), ProbeRecipe(n_epochs=5)
     both = fit(scaled, np.stack([labels, other], axis=1), recipe=recipe)
     for k, column in enumerate([labels, other]):
         alone = fit(scaled, column[:, None], recipe=recipe)
@@ -130,8 +130,8 @@ def test_no_rows_are_refused():
 
 
 def test_recipes_that_cannot_be_are_refused():
-    assert Recipe(1e-3, 1e-4, 200, 512) == PUBLISHED
+    assert ProbeRecipe(1e-3, 1e-4, 200, 512) == PUBLISHED
     with pytest.raises(ValueError, match=r"learning rate .* got 0"):
-        Recipe(learning_rate=0.0)
+        ProbeRecipe(learning_rate=0.0)
     with pytest.raises(ValueError, match=r"1 epoch .* got 200 and 0"):
-        Recipe(batch_size=0)
+        ProbeRecipe(batch_size=0)

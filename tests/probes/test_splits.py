@@ -1,10 +1,10 @@
-"""Which rows are learnt from and which are asked about."""
+"""Which rows are trained and tested on."""
 
 import numpy as np
 import pytest
 
 from otoscope.probes.splits import (
-    Part,
+    ProbeSplit,
     SplitError,
     control_labels,
     grouped_split,
@@ -29,13 +29,13 @@ def many(n_sources, split="test"):
     return columns(*(f"s{k} {split} {sign}" for k in range(n_sources) for sign in "+-+-"))
 
 
-def test_the_published_split_learns_from_train_and_validation_together():
+def test_the_published_split_trains_on_train_and_validation_together():
     rows = columns(*PUBLISHED_ROWS)
     ((fold, train, test),) = published_split(rows, rows)
     assert (fold, train.tolist(), test.tolist()) == (0, [0, 1, 2], [3, 4])
 
 
-def test_rows_asked_about_may_be_of_other_features():
+def test_test_rows_may_be_of_other_features():
     elsewhere = columns("z train +", "c test -", "d test +")
     ((_, train, test),) = published_split(columns(*PUBLISHED_ROWS), elsewhere)
     assert (train.tolist(), test.tolist()) == ([0, 1, 2], [1, 2])
@@ -53,60 +53,62 @@ def test_without_test_rows_the_way_out_is_named():
         published_split(rows, rows)
 
 
-def test_a_source_on_both_sides_is_refused():
+def test_a_source_on_both_sides_is_rejected():
     rows = columns("a train +", "b train -", "b test +")
-    with pytest.raises(SplitError, match=r"1 sources are both .* such as 'b'.*grouped"):
+    with pytest.raises(SplitError, match=r"1 sources are both .* 'b'.*--probe-split grouped"):
         published_split(rows, rows)
 
 
 @pytest.mark.parametrize(("sign", "name"), [("+", "increase"), ("-", "decrease")])
-def test_a_single_label_to_learn_from_is_refused(sign, name):
+def test_a_single_training_label_is_rejected(sign, name):
     rows = columns(f"a train {sign}", "b test +", "c test -")
-    with pytest.raises(SplitError, match=f"all 1 rows to learn from are labelled '{name}'"):
+    with pytest.raises(SplitError, match=f"all 1 training rows are labelled '{name}'"):
         published_split(rows, rows)
 
 
-def test_rows_without_a_source_cannot_be_kept_apart():
+def test_rows_without_a_source_cannot_be_grouped():
     rows = columns(" train +", "a train -", "b test +")
     for split in (published_split, lambda a, b: grouped_split(a, b, n_folds=2, seed=0)):
         with pytest.raises(SplitError, match="no source_id"):
             split(rows, rows)
 
 
-def test_cross_validation_asks_about_every_labelled_row_once():
+def test_cross_validation_tests_every_labelled_row_once():
     rows = many(7)
     rows["label"][5] = -1
-    parts = grouped_split(rows, rows, n_folds=3, seed=1)
-    asked = np.concatenate([part.test for part in parts])
-    assert sorted(asked.tolist()) == [k for k in range(28) if k != 5]
-    for part in parts:
-        taught, own = (set(rows["source_id"][at].tolist()) for at in (part.train, part.test))
-        assert not taught & own
-        assert len(taught | own) == 7
-        assert 5 not in part.train
-    sizes = [len(set(rows["source_id"][part.test].tolist())) for part in parts]
+    splits = grouped_split(rows, rows, n_folds=3, seed=1)
+    tested_on = np.concatenate([split.test for split in splits])
+    assert sorted(tested_on.tolist()) == [k for k in range(28) if k != 5]
+    for split in splits:
+        train_labels, own = (
+            set(rows["source_id"][at].tolist()) for at in (split.train, split.test)
+        )
+        assert not train & own
+        assert len(train | own) == 7
+        assert 5 not in split.train
+    sizes = [len(set(rows["source_id"][split.test].tolist())) for split in splits]
     assert sorted(sizes) == [2, 2, 3]
 
 
 def test_a_source_has_the_same_fold_in_both_sets_of_rows_and_in_every_order():
     rows, elsewhere = many(6), many(8)
     elsewhere = {name: column[::-1] for name, column in elsewhere.items()}
-    for part in grouped_split(rows, elsewhere, n_folds=4, seed=3):
-        own = set(elsewhere["source_id"][part.test].tolist())
-        assert own.isdisjoint(rows["source_id"][part.train].tolist())
+    for split in grouped_split(rows, elsewhere, n_folds=4, seed=3):
+        own = set(elsewhere["source_id"][split.test].tolist())
+        assert own.isdisjoint(rows["source_id"][split.train].tolist())
     first = grouped_split(elsewhere, elsewhere, n_folds=4, seed=3)
     again = grouped_split(many(8), many(8), n_folds=4, seed=3)
     for a, b in zip(first, again, strict=True):
         assert set(elsewhere["source_id"][a.test]) == set(many(8)["source_id"][b.test])
 
 
-def test_seeds_deal_folds_anew():
+def test_seeds_assign_other_folds():
     rows = many(20)
     tests = [grouped_split(rows, rows, n_folds=4, seed=seed)[0].test.tolist() for seed in range(3)]
     assert tests[0] != tests[1] != tests[2]
 
 
-def test_more_folds_than_sources_are_refused():
+def test_more_folds_than_sources_are_rejected():
     rows = many(3)
     with pytest.raises(SplitError, match="5 folds of 3 sources"):
         grouped_split(rows, rows, n_folds=5, seed=0)
@@ -116,11 +118,11 @@ def test_more_folds_than_sources_are_refused():
 
 @pytest.mark.parametrize(("n_sources", "allowed"), [(6, {3}), (7, {3, 4})])
 def test_control_labels_swap_half_of_the_sources_as_a_whole(n_sources, allowed):
-    rows, asked = many(n_sources), columns("z test +", "z test -", "y test -", "y test +")
-    part, counts = Part(0, np.arange(4 * n_sources), np.arange(4)), set()
+    rows, tested_on = many(n_sources), columns("z test +", "z test -", "y test -", "y test +")
+    split, counts = ProbeSplit(0, np.arange(4 * n_sources), np.arange(4)), set()
     for seed in range(20):
-        taught, tested = control_labels(rows, asked, part, np.random.default_rng(seed))
-        opposite = taught != (rows["label"] == 1)
+        train_labels, tested = control_labels(rows, tested_on, split, np.random.default_rng(seed))
+        opposite = train_labels != (rows["label"] == 1)
         swapped = set(rows["source_id"][opposite].tolist())
         assert opposite.tolist() == np.isin(rows["source_id"], list(swapped)).tolist()
         counts.add(len(swapped))
@@ -128,7 +130,15 @@ def test_control_labels_swap_half_of_the_sources_as_a_whole(n_sources, allowed):
     assert counts == allowed
 
 
-def test_a_source_that_is_learnt_from_has_its_control_labels_where_it_is_asked_about():
-    rows, part = many(6), Part(0, np.arange(24), np.arange(24))
-    taught, tested = control_labels(rows, rows, part, np.random.default_rng(0))
-    assert taught.tolist() == tested.tolist()
+def test_a_training_source_has_the_same_control_labels_where_it_is_tested():
+    rows, split = many(6), ProbeSplit(0, np.arange(24), np.arange(24))
+    train_labels, tested = control_labels(rows, rows, split, np.random.default_rng(0))
+    assert train_labels.tolist() == tested.tolist()
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_more_than_two_labels_are_rejected(side):
+    rows = [columns("a train +", "b train -"), columns("c test +", "d test -")]
+    rows[side]["label"][0] = 2
+    with pytest.raises(SplitError, match=r"numbered 0 and 1, and these rows have 2 too"):
+        published_split(*rows)

@@ -7,20 +7,15 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
-from otoscope.probes.predicting import PREDICTIONS, ProbeError, Settings
-from otoscope.probes.probe import Recipe
-from otoscope.probes.study import plan_study
-from otoscope.probes.table import (
-    COLUMNS,
-    probe_markdown,
-    probe_table,
-    said,
-    write_tables,
-)
+from otoscope.probes.files import probe_markdown, write_tables
+from otoscope.probes.predictions import PREDICTIONS, ProbeConfig, ProbeError
+from otoscope.probes.probe import ProbeRecipe
+from otoscope.probes.probe_set import plan_probes
+from otoscope.probes.table import COLUMNS, method_predictions, probe_table
 from otoscope.statistics.intervals import clustered_interval
-from tests.probes.planted import planted, told_of, written
+from tests.probes.planted import planted, predictions_of, written
 
-QUICK = Recipe(learning_rate=0.03, n_epochs=10, batch_size=64)
+QUICK = ProbeRecipe(learning_rate=0.03, n_epochs=10, batch_size=64)
 SEEDS = (3, 5)
 
 
@@ -29,8 +24,8 @@ def trained(tmp_path_factory):
     """Cross-validated probes of two categories with two seeds and two controls."""
     folder = tmp_path_factory.mktemp("trained")
     features = planted(folder / "f", strength={"text.1": 0.7, "text.0": 0.0, "mel": 0.3})
-    settings = Settings(split="grouped", n_folds=3, seeds=SEEDS, n_controls=2, recipe=QUICK)
-    plan_study(features, folder / "p", settings=settings).train()
+    config = ProbeConfig(split="grouped", n_folds=3, seeds=SEEDS, n_controls=2, recipe=QUICK)
+    plan_probes(features, folder / "p", config=config).train()
     return folder / "p"
 
 
@@ -80,24 +75,24 @@ def test_counts_are_of_items_not_of_items_times_seeds(table):
 
 def test_scores_are_those_of_plain_versions(table, trained):
     found = row(table, site="text.1", category="volume", method="probe")
-    told = predicted(trained, method="probe", labelling=0)
-    right = (told["score"] >= 0) == told["label"]
+    found_rows = predicted(trained, method="probe", labelling=0)
+    right = (found_rows["score"] >= 0) == found_rows["label"]
     assert found["accuracy"] == pytest.approx(right.mean())
-    expected = clustered_interval(right, told["source_id"])
+    expected = clustered_interval(right, found_rows["source_id"])
     assert [found["accuracy_low"], found["accuracy_high"]] == pytest.approx(expected[1:])
-    by_seed = [right[told["seed"] == seed].mean() for seed in SEEDS]
+    by_seed = [right[found_rows["seed"] == seed].mean() for seed in SEEDS]
     assert found["accuracy_least_seed"] == pytest.approx(min(by_seed))
     assert found["accuracy_most_seed"] == pytest.approx(max(by_seed))
-    assert found["accuracy_up"] == pytest.approx(right[told["label"]].mean())
-    assert found["accuracy_down"] == pytest.approx(right[~told["label"]].mean())
+    assert found["accuracy_up"] == pytest.approx(right[found_rows["label"]].mean())
+    assert found["accuracy_down"] == pytest.approx(right[~found_rows["label"]].mean())
     assert found["balanced_accuracy"] == pytest.approx(
-        balanced_accuracy_score(told["label"], told["score"] >= 0)
+        balanced_accuracy_score(found_rows["label"], found_rows["score"] >= 0)
     )
     areas = [
-        (roc_auc_score(told["label"][at], told["score"][at]), (at.sum() / 2) ** 2)
+        (roc_auc_score(found_rows["label"][at], found_rows["score"][at]), (at.sum() / 2) ** 2)
         for seed in SEEDS
         for fold in range(3)
-        if (at := (told["seed"] == seed) & (told["fold"] == fold)).any()
+        if (at := (found_rows["seed"] == seed) & (found_rows["fold"] == fold)).any()
     ]
     assert found["auc"] == pytest.approx(sum(a * n for a, n in areas) / sum(n for _, n in areas))
     assert found["auc_low"] < found["auc"] < found["auc_high"]
@@ -127,10 +122,10 @@ def test_all_is_the_mean_over_categories(table):
 
 def test_a_category_that_was_not_probed_everywhere_leaves_no_mean(tmp_path):
     features = planted(tmp_path / "f", categories=("a", "b", "c"))
-    settings = Settings(recipe=QUICK)
-    plan_study(features, tmp_path / "p", settings=settings, sites=["mel"]).train()
+    config = ProbeConfig(recipe=QUICK)
+    plan_probes(features, tmp_path / "p", config=config, sites=["mel"]).train()
     more = {"sites": ["text.1"], "categories": ["a", "b"]}
-    plan_study(features, tmp_path / "p", settings=settings, **more).train()
+    plan_probes(features, tmp_path / "p", config=config, **more).train()
     keys = [(r["site"], r["category"]) for r in probe_table(tmp_path / "p").to_pylist()]
     assert set(keys) == {("mel", name) for name in ("a", "b", "c", "all")} | {
         ("text.1", "a"),
@@ -139,7 +134,7 @@ def test_a_category_that_was_not_probed_everywhere_leaves_no_mean(tmp_path):
 
 
 def test_one_label_only_has_neither_balance_nor_area(tmp_path):
-    folder = written(tmp_path / "p", told_of([True] * 4, [1.0, 2.0, -1.0, 0.0]))
+    folder = written(tmp_path / "p", predictions_of([True] * 4, [1.0, 2.0, -1.0, 0.0]))
     (found,) = probe_table(folder).to_pylist()
     assert found["accuracy"] == found["accuracy_up"] == 0.75
     nothing = ("balanced_accuracy", "accuracy_down", "auc", "control_accuracy", "selectivity")
@@ -147,13 +142,14 @@ def test_one_label_only_has_neither_balance_nor_area(tmp_path):
     assert found["n_no_effect"] == 1
 
 
-def test_a_score_of_zero_says_increase():
-    told = said(told_of([True, False], [0.0, 0.0]))
-    assert told.right.tolist() == [True, False]
+def test_a_score_of_zero_predicts_increase():
+    found = method_predictions(predictions_of([True, False], [0.0, 0.0]))
+    assert found.right.tolist() == [True, False]
 
 
 def test_what_is_written_is_read_back_and_shown(trained, table):
-    for again in (write_tables(trained), pq.read_table(trained / "probes.parquet")):
+    write_tables(trained, probe_table(trained))
+    for again in (probe_table(trained), pq.read_table(trained / "probes.parquet")):
         assert again.schema.equals(COLUMNS)
         assert str(again.to_pylist()) == str(table.to_pylist())  # NaN is not itself
     shown = (trained / "probes.md").read_text()
@@ -169,7 +165,7 @@ def test_what_is_written_is_read_back_and_shown(trained, table):
 
 def test_token_positions_are_shown_by_balanced_accuracy(tmp_path):
     features = planted(tmp_path / "f", strength={"text.1@q_attr": 1.0})
-    plan_study(features, tmp_path / "p", settings=Settings(recipe=QUICK)).train()
+    plan_probes(features, tmp_path / "p", config=ProbeConfig(recipe=QUICK)).train()
     assert "## text@q_attr, balanced accuracy" in probe_markdown(probe_table(tmp_path / "p"))
 
 
@@ -177,7 +173,7 @@ def test_folders_without_probes_are_refused(tmp_path):
     with pytest.raises(ProbeError, match=r"holds no probes.*trainers\.linear_probe"):
         probe_table(tmp_path)
     features = planted(tmp_path / "f")
-    plan_study(features, tmp_path / "p", settings=Settings())
+    plan_probes(features, tmp_path / "p", config=ProbeConfig())
     with pytest.raises(ProbeError, match="no predictions yet"):
         probe_table(tmp_path / "p")
     (tmp_path / "p" / "run.json").write_text("{half")

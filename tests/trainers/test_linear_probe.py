@@ -1,4 +1,4 @@
-"""`python -m trainers.linear_probe`, as it is called, on features in which it is known what is."""
+"""The command `trainers.linear_probe`, on features of known accuracy."""
 
 import os
 import signal
@@ -62,7 +62,7 @@ def accuracies(out, **values):
 
 
 def test_the_table_finds_what_was_planted(features, tmp_path):
-    said = called(features, tmp_path / "p", "--split", "grouped", "--sites", "text.*")
+    said = called(features, tmp_path / "p", "--probe-split", "grouped", "--sites", "text.*")
     assert "6 of 6 categories and sites probed now" in said
     found = accuracies(tmp_path / "p")
     assert set(found) == {(f"text.{k}", c) for k in (0, 1, 2) for c in ("echo", "volume", "all")}
@@ -93,7 +93,7 @@ def test_the_last_of_two_processes_writes_the_tables(features, tmp_path, monkeyp
     assert files(tmp_path / "two") == files(tmp_path / "one")
 
 
-def test_the_other_profile_is_asked_about(features, tmp_path):
+def test_the_other_profile_is_tested(features, tmp_path):
     other = planted(tmp_path / "f", strength={"text.1": 0.0, "text.2": 8.0}, seed=5).folder
     called(features, tmp_path / "p", "--test-features", str(other), "--sites", "text.1,text.2")
     found = accuracies(tmp_path / "p")
@@ -102,10 +102,10 @@ def test_the_other_profile_is_asked_about(features, tmp_path):
 
 
 class TestWithARun:
-    """Probes are joined with a run by item."""
+    """Predictions are joined with a run by item."""
 
     @pytest.fixture
-    def asked(self, tmp_path):
+    def tested_on(self, tmp_path):
         """A run that always says increase, and features that hold the label of its items."""
         items = rows(12)
         data = write(tmp_path / "data", {"all": {"test": items}})
@@ -125,40 +125,49 @@ class TestWithARun:
         made = write_features(tmp_path / "f", columns, {"text.0": states}, **about)
         return made.folder, tmp_path / "run"
 
-    def test_what_is_encoded_and_not_said(self, asked, tmp_path):
-        features, answers = asked
-        options = ("--split", "grouped", "--folds", "3", "--run", str(answers), "--epochs", "99")
+    def test_what_is_encoded_and_not_said(self, tested_on, tmp_path):
+        features, answers = tested_on
+        options = (
+            "--probe-split",
+            "grouped",
+            "--folds",
+            "3",
+            "--run",
+            str(answers),
+            "--epochs",
+            "99",
+        )
         assert "joined with" in called(features, tmp_path / "p", *options)
         (row,) = pq.read_table(tmp_path / "p" / "encoded.parquet").to_pylist()
         # The probe is right about all; the answer about what rises, which is half.
         assert [row[n] for n in ("both", "only_probe", "only_answer", "neither")] == [6, 6, 0, 0]
         assert row["encoded_not_said"] == 0.5
 
-    def test_another_prompt_is_refused(self, asked, tmp_path):
-        features, _ = asked
+    def test_another_prompt_is_refused(self, tested_on, tmp_path):
+        features, _ = tested_on
         other = tmp_path / "other"
         run(tmp_path / "data", open_model("constant:x"), out=other, prompts=["main_audio_first"])
-        options = ("--split", "grouped", "--folds", "3", "--run", str(other))
+        options = ("--probe-split", "grouped", "--folds", "3", "--run", str(other))
         said = refused(features, tmp_path / "p", *options)
         assert "does not ask 'main', it asks main_audio_first" in said
         assert (tmp_path / "p" / "probes.parquet").exists(), "what was trained is kept"
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--sites", "text.9"), "no site 'text.9'; "),
         (("--categories", "pitch"), "has no rows of category pitch; it has volume, echo"),
-        (("--split", "by-clip"), "no split named 'by-clip'; there are published, grouped"),
-        (("--seeds", "one"), "invalid literal"),
-        (("--split", "grouped", "--folds", "99"), "99 folds of 50 sources; ask for fewer"),
+        (("--probe-split", "by-clip"), "no split named 'by-clip'; there are published, grouped"),
+        (("--seeds", "one"), "--seeds are whole numbers separated by commas, not 'one'"),
+        (("--probe-split", "grouped", "--folds", "99"), "99 folds of 50 sources; use fewer"),
         (("--memory", "0.00001"), "allow it with --memory"),
         (("--test-features", "nowhere"), "nowhere holds no features"),
         (("--epochs", "0"), "at least 1 epoch"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_line(features, tmp_path, options, said):
-    assert said in refused(features, tmp_path / "p", *options)
+def test_invalid_options_are_one_line(features, tmp_path, options, message):
+    assert message in refused(features, tmp_path / "p", *options)
 
 
 def test_features_that_are_not_there(tmp_path):

@@ -3,9 +3,9 @@
 import pytest
 import tiny
 
-from otoscope.tuning.examples import check_tokens, choose, examples_of, told
-from otoscope.tuning.settings import TuningError
-from tests.tuning.lessons import LABELS, rows
+from otoscope.tuning.config import TuningError
+from otoscope.tuning.examples import examples_of, select_rows, told, validate_answer_tokens
+from tests.tuning.tiny_training import LABELS, rows
 
 TOKENS = {"decrease": (1, 5, 9), "increase": (2, 6, 9)}
 
@@ -20,19 +20,19 @@ class TestChoosing:
         columns = rows(12)
         columns["category"] = ["volume"] * 8 + ["echo"] * 4
         columns["split"] = ["train"] * 4 + ["test"] * 4 + ["train"] * 4
-        chosen, n_silent = choose(columns, ["volume"])
+        chosen, n_silent = select_rows(columns, ["volume"])
         assert chosen["id"] == ["q00", "q01", "q02", "q03"]
         assert n_silent == 0
-        assert choose(columns, ["echo", "volume"])[0]["id"][-1] == "q11"
+        assert select_rows(columns, ["echo", "volume"])[0]["id"][-1] == "q11"
 
     def test_clips_to_which_nothing_was_done_are_left_out_and_counted(self):
         columns = rows(6) | {"no_effect": [True, None, False, True, False, False]}
-        chosen, n_silent = choose(columns, ["volume"])
+        chosen, n_silent = select_rows(columns, ["volume"])
         assert (chosen["id"], n_silent) == (["q01", "q02", "q04", "q05"], 2)
 
     def test_clips_without_a_direction_are_no_lesson(self):
         columns = rows(6) | {"label": [0, 1, -1, -1, 0, 1]}
-        assert choose(columns, ["volume"])[0]["id"] == ["q00", "q01", "q04", "q05"]
+        assert select_rows(columns, ["volume"])[0]["id"] == ["q00", "q01", "q04", "q05"]
 
     @pytest.mark.parametrize(
         ("change", "named"),
@@ -45,7 +45,7 @@ class TestChoosing:
     )
     def test_what_teaches_nothing_is_refused(self, change, named):
         with pytest.raises(TuningError, match=named):
-            choose(rows(6) | change, ["volume"])
+            select_rows(rows(6) | change, ["volume"])
 
 
 class TestExamples:
@@ -92,14 +92,16 @@ class TestTokens:
 
     def test_the_word_and_its_end_are_taken(self, tokenizer):
         answer = "increase<|im_end|>\n"
-        check_tokens("increase", self.ids(tokenizer, answer), tokenizer, ("Why?\n", answer))
+        validate_answer_tokens(
+            "increase", self.ids(tokenizer, answer), tokenizer, ("Why?\n", answer)
+        )
         lines = told({"increase": self.ids(tokenizer, "in<|im_end|>")}, tokenizer.decode)
         assert lines == ["increase  'i' 'n' '<|im_end|>'"]
 
     @pytest.mark.parametrize("text", ["", "decrease<|im_end|>"])
     def test_tokens_that_spell_something_else_are_refused(self, tokenizer, text):
         with pytest.raises(TuningError, match=r"'increase' becomes the tokens .* which spell"):
-            check_tokens("increase", self.ids(tokenizer, text), tokenizer)
+            validate_answer_tokens("increase", self.ids(tokenizer, text), tokenizer)
 
     def test_a_token_that_stands_for_the_unknown_is_refused(self):
         class Poor:
@@ -109,7 +111,7 @@ class TestTokens:
                 return "increase<unk>"
 
         with pytest.raises(TuningError, match="stands for what the tokenizer does not know"):
-            check_tokens("increase", (5, 0), Poor())
+            validate_answer_tokens("increase", (5, 0), Poor())
 
     def test_a_word_that_grows_together_with_the_question_is_refused(self):
         class Greedy:
@@ -122,4 +124,4 @@ class TestTokens:
                 return [9] if text.endswith(": increase") else [3, 4]
 
         with pytest.raises(TuningError, match=r"becomes the tokens \[9\], not \[7\]: the end of"):
-            check_tokens("increase", (7,), Greedy(), ("Answer: ", "increase"))
+            validate_answer_tokens("increase", (7,), Greedy(), ("Answer: ", "increase"))

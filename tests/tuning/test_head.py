@@ -12,14 +12,14 @@ from tiny import torch
 
 from otoscope.representations.features import Targets, write_features
 from otoscope.representations.hooks import TransformersExtractor
-from otoscope.tuning.adapting import adapt, trained
+from otoscope.tuning.adapter import add_adapter, trainable_parameters
 from otoscope.tuning.checkpoints import Checkpoints
+from otoscope.tuning.config import TrainingConfig, TuningError
+from otoscope.tuning.dropout import DropoutContext
 from otoscope.tuning.examples import examples_of
-from otoscope.tuning.head import FromStates, OnlyHead, check_states, read_head
-from otoscope.tuning.masks import Passing
-from otoscope.tuning.settings import Settings, TuningError
+from otoscope.tuning.head import OutputLayer, TrainableHead, read_head, validate_states
 from otoscope.tuning.training import train
-from tests.tuning.lessons import asked, rows, taught, teaching
+from tests.tuning.tiny_training import asked, rows, tiny_job, tiny_job_of
 
 pytestmark = pytest.mark.filterwarnings(
     # peft asks transformers by an old name when it makes an adapter
@@ -36,15 +36,18 @@ def checkpoint(tmp_path_factory):
 
 
 def from_states(weight, examples, states, settings):
-    head, passing = OnlyHead(weight), Passing(settings.seed)
-    tuned = adapt(head, head.scope, settings, passing)
-    return FromStates(tuned, examples, states, passing)
+    head, dropout_context = OutputLayer(weight), DropoutContext(settings.seed)
+    tuned = add_adapter(head, head.scope, settings, dropout_context)
+    return TrainableHead(tuned, examples, states, dropout_context)
 
 
-def seen(model, n, at_once=4):
+def seen(model, n, micro_batch_size=4):
     """The states that predict the answers of `n` clips, as `trainers.extract` finds them."""
     extractor = TransformersExtractor(model)
-    parts = [[asked(i) for i in range(n)][k : k + at_once] for k in range(0, n, at_once)]
+    parts = [
+        [asked(i) for i in range(n)][k : k + micro_batch_size]
+        for k in range(0, n, micro_batch_size)
+    ]
     found = [answer for part in parts for answer in extractor.extract(part, ["answer"]).answers]
     lengths = [len(ids) for _, ids in found]
     return Targets(
@@ -54,11 +57,11 @@ def seen(model, n, at_once=4):
     )
 
 
-def tuned(folder, learner, examples, settings):
+def tuned(folder, trainable, examples, settings):
     kept = Checkpoints(folder, print)
     kept.folder.mkdir(parents=True)
-    history = train(learner, examples, settings, kept)
-    return {name: w.detach() for name, w in trained(learner.tuned).items()}, history
+    history = train(trainable, examples, settings, kept)
+    return {name: w.detach() for name, w in trainable_parameters(trainable.tuned).items()}, history
 
 
 @pytest.mark.parametrize("family", ["qwen2_audio", "audioflamingo3"])
@@ -66,7 +69,7 @@ def tuned(folder, learner, examples, settings):
 def test_the_weights_are_those_of_training_through_the_model(family, dropout, tmp_path):
     folder = tiny.save(getattr(tiny, family)(), tmp_path / family, scale=1.0)
     about = {"n": N, "dropout": dropout, "epochs": 4, "learning_rate": 1e-2}
-    through, examples, settings, _ = taught(folder, **about)
+    through, examples, settings, _ = tiny_job(folder, **about)
     kept = from_states(
         read_head(folder, None, "float32"), examples, seen(through.model, N), settings
     )
@@ -85,9 +88,9 @@ def test_in_bfloat16_too_where_states_were_seen_one_by_one(tmp_path):
     made = tiny.qwen2_audio()
     made[0].to(torch.bfloat16)
     folder = tiny.save(made, tmp_path / "half", scale=1.0)
-    through, examples, settings, _ = taught(folder, n=N, epochs=2, learning_rate=1e-2)
+    through, examples, settings, _ = tiny_job(folder, n=N, epochs=2, learning_rate=1e-2)
     weight = read_head(folder, None, "bfloat16")
-    kept = from_states(weight, examples, seen(through.model, N, at_once=1), settings)
+    kept = from_states(weight, examples, seen(through.model, N, micro_batch_size=1), settings)
     model, _ = tuned(tmp_path / "model", through, examples, settings)
     states, _ = tuned(tmp_path / "states", kept, examples, settings)
     for name, own in model.items():
@@ -97,11 +100,11 @@ def test_in_bfloat16_too_where_states_were_seen_one_by_one(tmp_path):
 
 @pytest.mark.parametrize("family", sorted(set(tiny_others.OTHERS) - {"phi4_multimodal"}))
 def test_of_every_family_states_predict_what_the_model_does(family, tmp_path, monkeypatch):
-    through, examples, settings, _ = teaching(opening(family, tmp_path, monkeypatch), n=8)
+    through, examples, settings, _ = tiny_job_of(opening(family, tmp_path, monkeypatch), n=8)
     weight = read_head(str(tmp_path), None, "float32")
     kept = from_states(weight, examples, seen(through.model, 8), settings)
     for place in (0, 3):
-        whole, own = through.judge([place])[0], kept.judge([place])[0]
+        whole, own = through.evaluate([place])[0], kept.evaluate([place])[0]
         assert own.loss == pytest.approx(whole.loss, rel=1e-5)
         assert own[1:] == whole[1:]
 
@@ -117,7 +120,7 @@ class TestPlanted:
         """The last validation, of states that tell place and, so strongly, the label."""
         columns, rng = rows(N_PLANTED), np.random.default_rng(0)
         answers = [(word, TOKENS[word]) for word in columns["label_name"]]
-        settings = Settings(learning_rate=2e-2, epochs=8)
+        settings = TrainingConfig(learning_rate=2e-2, epochs=8)
         examples = examples_of(columns, answers, "source", settings.seed)
         states = rng.normal(0, 0.3, (N_PLANTED, 3, 8)).astype(np.float32)
         states[:, [0, 1, 2], [0, 1, 2]] += 3
@@ -128,8 +131,8 @@ class TestPlanted:
             np.repeat(np.arange(N_PLANTED), 3),
         )
         weight = torch.randn(12, 8, generator=torch.Generator().manual_seed(0))
-        learner = from_states(weight, examples, kept, settings)
-        _, history = tuned(tmp_path, learner, examples, settings)
+        trainable = from_states(weight, examples, kept, settings)
+        _, history = tuned(tmp_path, trainable, examples, settings)
         assert history.validations[0].said.estimate < 0.5
         return history.validations[-1]
 
@@ -199,16 +202,16 @@ class TestWhoseStates:
     def test_of_another_checkpoint_they_are_refused(self, checkpoint, tmp_path):
         features = self.features(tmp_path / "f", content="other")
         with pytest.raises(TuningError, match=r"states of another model: content 'other', and"):
-            check_states(features, checkpoint, None)
+            validate_states(features, checkpoint, None)
 
     def test_through_an_adapter_they_are_refused(self, checkpoint, tmp_path):
         features = self.features(tmp_path / "f", adapter={"name": "lora"})
         with pytest.raises(TuningError, match="states of a model with an adapter"):
-            check_states(features, checkpoint, None)
+            validate_states(features, checkpoint, None)
 
     def test_of_no_model_of_transformers_they_are_refused(self, checkpoint, tmp_path):
         features = write_features(
             tmp_path / "f", {"id": ["a"], "category": ["x"], "label": [1]}, {}, model={"kind": "x"}
         )
         with pytest.raises(TuningError, match="no states of a model of transformers"):
-            check_states(features, checkpoint, None)
+            validate_states(features, checkpoint, None)

@@ -8,11 +8,11 @@ import pytest
 import tiny
 from tiny import torch
 
-from otoscope.tuning.adapting import lora_layers, quiet, trained
+from otoscope.tuning.adapter import lora_layers, trainable_parameters, without_peft_warnings
 from otoscope.tuning.checkpoints import Checkpoints
-from otoscope.tuning.settings import Settings, TuningError
-from otoscope.tuning.training import History, _added, n_steps, order, train
-from tests.tuning.lessons import LABELS, asked, taught
+from otoscope.tuning.config import TrainingConfig, TuningError
+from otoscope.tuning.training import TrainingHistory, _added, epoch_order, steps_per_epoch, train
+from tests.tuning.tiny_training import LABELS, asked, tiny_job
 
 N, BATCH = 12, 4
 SEVEN = 14
@@ -24,9 +24,9 @@ def checkpoint(tmp_path_factory):
     return tiny.save(tiny.qwen2_audio(), tmp_path_factory.mktemp("tuning") / "tiny", scale=1.0)
 
 
-def lesson(checkpoint, n=N, **settings):
+def job(checkpoint, n=N, **settings):
     per_source = 7 if n == SEVEN else 4
-    return taught(
+    return tiny_job(
         checkpoint,
         n=n,
         per_source=per_source,
@@ -34,17 +34,17 @@ def lesson(checkpoint, n=N, **settings):
     )
 
 
-def tuned(folder, lesson, *, notes=None, **options):
+def tuned(folder, job, *, notes=None, **options):
     """`(weights, history)` after training to the end."""
-    learner, examples, settings, _ = lesson
+    trainable, examples, settings, _ = job
     kept = Checkpoints(folder, (notes if notes is not None else []).append)
     kept.folder.mkdir(parents=True, exist_ok=True)
-    history = train(learner, examples, settings, kept, **options)
-    return weights(learner), history
+    history = train(trainable, examples, settings, kept, **options)
+    return weights(trainable), history
 
 
-def weights(learner):
-    return {name: w.detach().clone() for name, w in trained(learner.tuned).items()}
+def weights(trainable):
+    return {name: w.detach().clone() for name, w in trainable_parameters(trainable.tuned).items()}
 
 
 def same(first, other):
@@ -57,20 +57,20 @@ class TestSteps:
         for epoch in (0, 1):
             expected = list(places)
             Random(1234 + epoch).shuffle(expected)
-            assert order(places, epoch, 1234) == expected
+            assert epoch_order(places, epoch, 1234) == expected
         assert places == [3, 1, 4, 15, 9]
 
     def test_the_published_epoch_has_675_steps(self):
-        assert n_steps(10_800, Settings()) == 675
+        assert steps_per_epoch(10_800, TrainingConfig()) == 675
 
     @pytest.mark.parametrize(("scope", "max_norm"), [("lm_head", 0.05), ("decoder", 100.0)])
     def test_they_are_those_of_a_plain_loop_with_peft_and_labels(
         self, checkpoint, tmp_path, scope, max_norm
     ):
-        learner, examples, settings, planned = lesson(
+        trainable, examples, settings, planned = job(
             checkpoint, SEVEN, dropout=0.0, scope=scope, epochs=2, max_norm=max_norm
         )
-        first = weights(learner)
+        first = weights(trainable)
         # An independent version: PEFT's own layers, labels -100 for the question, a mean over the
         # target tokens by transformers itself, sixteenths added up, the published optimizer.
         from otoscope.models.transformers_models import open_transformers
@@ -79,10 +79,12 @@ class TestSteps:
         config = peft.LoraConfig(
             r=8, lora_alpha=16, lora_dropout=0.0, target_modules=list(planned.modules)
         )
-        with quiet():
+        with without_peft_warnings():
             model = peft.get_peft_model(plain.loaded.model, config)
         model.load_state_dict(first, strict=False)
-        optimizer = torch.optim.AdamW(trained(model).values(), lr=1e-2, weight_decay=0.0)
+        optimizer = torch.optim.AdamW(
+            trainable_parameters(model).values(), lr=1e-2, weight_decay=0.0
+        )
         losses, norms = [], []
         for epoch in range(2):
             clips = list(examples.parts.train)
@@ -103,36 +105,40 @@ class TestSteps:
                     loss.backward()
                     total += float(loss.detach())
                 norms.append(
-                    float(torch.nn.utils.clip_grad_norm_(trained(model).values(), max_norm))
+                    float(
+                        torch.nn.utils.clip_grad_norm_(
+                            trainable_parameters(model).values(), max_norm
+                        )
+                    )
                 )
                 optimizer.step()
                 optimizer.zero_grad()
                 losses.append(total)
-        made, history = tuned(tmp_path, (learner, examples, settings, planned))
-        assert len(losses) == 2 * n_steps(len(examples.parts.train), settings) > 2
+        made, history = tuned(tmp_path, (trainable, examples, settings, planned))
+        assert len(losses) == 2 * steps_per_epoch(len(examples.parts.train), settings) > 2
         assert len(examples.parts.train) % BATCH, "the last step of an epoch has fewer clips"
         assert history.losses == pytest.approx(losses, rel=1e-4)
         assert history.norms == pytest.approx(norms, rel=1e-3)
         assert (max(norms) > max_norm) == (scope == "lm_head"), "one is shortened, one is not"
         assert losses[-1] < 0.98 * losses[0]
-        expected = {name: weight.detach() for name, weight in trained(model).items()}
+        expected = {name: weight.detach() for name, weight in trainable_parameters(model).items()}
         assert made.keys() == expected.keys()
         for name, weight in made.items():
             assert (weight - expected[name]).norm() <= 1e-3 * expected[name].norm(), name
             assert not torch.equal(weight, first[name])
 
     def test_dropout_is_there_and_belongs_to_the_epoch(self, checkpoint):
-        learner, *_ = lesson(checkpoint, dropout=0.3)
-        layer = lora_layers(learner.tuned)["lm_head"]
+        trainable, *_ = job(checkpoint, dropout=0.3)
+        layer = lora_layers(trainable.tuned)["lm_head"]
         with torch.no_grad():
             layer.lora_B["default"].weight.normal_()
-        losses = [learner.learn([3], epoch)[0] for epoch in (0, 1, 0)]
+        losses = [trainable.backward([3], epoch)[0] for epoch in (0, 1, 0)]
         assert losses[0] == losses[2] != losses[1]
-        assert learner.judge([3]) == learner.judge([3])
+        assert trainable.evaluate([3]) == trainable.evaluate([3])
 
     def test_computing_layers_again_changes_nothing(self, checkpoint, tmp_path):
-        first, _ = tuned(tmp_path / "a", lesson(checkpoint, scope="all_linear"))
-        again = lesson(checkpoint, scope="all_linear", checkpointing=True)
+        first, _ = tuned(tmp_path / "a", job(checkpoint, scope="all_linear"))
+        again = job(checkpoint, scope="all_linear", checkpointing=True)
         assert same(first, tuned(tmp_path / "b", again)[0])
 
 
@@ -158,7 +164,7 @@ class TestSums:
         assert _added(4, lambda n: None) is None
 
 
-class Two:
+class TwoProcesses:
     """Two processes as two threads that wait for one another."""
 
     num_processes = 2
@@ -176,20 +182,20 @@ class Two:
 
 @pytest.mark.parametrize("n", [N, SEVEN])
 def test_two_processes_make_the_weights_of_one(checkpoint, tmp_path, n):
-    alone, history = tuned(tmp_path / "one", lesson(checkpoint, n, scope="decoder"))
+    lock, history = tuned(tmp_path / "one", job(checkpoint, n, scope="decoder"))
     assert len(history.losses) == 2, "of 8 clips, or of 7"
     meeting, sent, made = threading.Barrier(2), {}, {}
-    lessons = [lesson(checkpoint, n, scope="decoder") for _ in (0, 1)]
+    lessons = [job(checkpoint, n, scope="decoder") for _ in (0, 1)]
 
     def run(rank):
-        team = Two(rank, meeting, sent)
+        team = TwoProcesses(rank, meeting, sent)
         made[rank] = tuned(tmp_path / "two", lessons[rank], team=team)
 
     threads = [threading.Thread(target=run, args=(rank,)) for rank in (0, 1)]
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     for rank in (0, 1):
-        assert same(made[rank][0], alone)
+        assert same(made[rank][0], lock)
         assert made[rank][1] == history
     assert len(list((tmp_path / "two" / ".training").glob("*.pt"))) == 2, "written by the first"
 
@@ -200,85 +206,85 @@ class Killed(Exception):
 
 def killed(folder, given, *, after, every):
     """Trains, and ends without a word after so many lessons."""
-    learner, n = given[0], 0
-    learn = learner.learn
+    trainable, n = given[0], 0
+    backward = trainable.backward
 
     def until(places, epoch):
         nonlocal n
         n += len(places)
         if n > after:
             raise Killed
-        return learn(places, epoch)
+        return backward(places, epoch)
 
-    learner.learn = until
+    trainable.backward = until
     with pytest.raises(Killed):
         tuned(folder, given, every=every)
 
 
 class TestGoingOn:
     def test_killed_at_any_step_it_ends_the_same(self, checkpoint, tmp_path):
-        whole, history = tuned(tmp_path / "whole", lesson(checkpoint, epochs=3))
+        whole, history = tuned(tmp_path / "whole", job(checkpoint, epochs=3))
         for after in (0, 5, 13, 21):
             folder = tmp_path / f"killed-{after}"
-            killed(folder, lesson(checkpoint, epochs=3), after=after, every=2)
-            made, again = tuned(folder, lesson(checkpoint, epochs=3), every=2)
+            killed(folder, job(checkpoint, epochs=3), after=after, every=2)
+            made, again = tuned(folder, job(checkpoint, epochs=3), every=2)
             assert same(made, whole)
             assert again == history
 
     def test_a_spoilt_checkpoint_costs_the_steps_since_the_one_before(self, checkpoint, tmp_path):
-        whole, _ = tuned(tmp_path / "whole", lesson(checkpoint, epochs=2))
+        whole, _ = tuned(tmp_path / "whole", job(checkpoint, epochs=2))
         folder, notes = tmp_path / "killed", []
-        killed(folder, lesson(checkpoint, epochs=2), after=13, every=1)
+        killed(folder, job(checkpoint, epochs=2), after=13, every=1)
         newest = max((folder / ".training").glob("*.pt"))
         newest.write_bytes(newest.read_bytes()[:1000])
-        made, _ = tuned(folder, lesson(checkpoint, epochs=2), notes=notes)
+        made, _ = tuned(folder, job(checkpoint, epochs=2), notes=notes)
         assert same(made, whole)
         assert notes == [f"{newest.name} is spoilt and is left out"]
 
     def test_a_history_is_plain_data_and_back(self, checkpoint, tmp_path):
-        _, history = tuned(tmp_path, lesson(checkpoint))
-        assert History.from_plain(history.plain()) == history
+        _, history = tuned(tmp_path, job(checkpoint))
+        assert TrainingHistory.from_plain(history.plain()) == history
 
 
 class TestNotFinite:
     def test_a_loss_that_is_not_finite_stops_with_the_clip_and_keeps_the_last(
         self, checkpoint, tmp_path
     ):
-        learner, examples, *rest = lesson(checkpoint)
-        learn, bad = learner.learn, order(examples.parts.train, 0, 1234)[5]
-        learner.learn = lambda places, epoch: (
-            learn(places, epoch) if places != [bad] else [float("nan")]
+        trainable, examples, *rest = job(checkpoint)
+        backward, bad = trainable.backward, epoch_order(examples.parts.train, 0, 1234)[5]
+        trainable.backward = lambda places, epoch: (
+            backward(places, epoch) if places != [bad] else [float("nan")]
         )
         name = examples.rows["id"][bad]
         with pytest.raises(TuningError, match=rf"1 clip\(s\) is not finite in step 2, '{name}'"):
-            tuned(tmp_path, (learner, examples, *rest), every=1)
+            tuned(tmp_path, (trainable, examples, *rest), every=1)
         latest = Checkpoints(tmp_path, print).latest()
         assert latest["step"] == 1
         assert all(torch.isfinite(w).all() for w in latest["weights"].values())
 
     def test_so_does_a_gradient(self, checkpoint, tmp_path):
-        given = lesson(checkpoint)
-        weight = next(iter(trained(given[0].tuned).values()))
-        learn = given[0].learn
+        given = job(checkpoint)
+        weight = next(iter(trainable_parameters(given[0].tuned).values()))
+        backward = given[0].backward
 
         def spoilt(places, epoch):
-            made = learn(places, epoch)
+            made = backward(places, epoch)
             weight.grad[0, 0] = float("inf")
             return made
 
-        given[0].learn = spoilt
+        given[0].backward = spoilt
         with pytest.raises(TuningError, match="gradient of step 1 is not finite, while the loss"):
             tuned(tmp_path, given)
 
 
 def test_validation_counts_answers_by_source(checkpoint, tmp_path):
-    learner, examples, *rest = lesson(checkpoint)
+    trainable, examples, *rest = job(checkpoint)
     held = examples.parts.validation
-    from otoscope.tuning.learning import Judged
+    from otoscope.tuning.trainable import ClipScore
 
-    answers = {place: Judged(0.5 + n, n % 2 == 0, n != 1) for n, place in enumerate(held)}
-    learner.judge = lambda places: [answers[place] for place in places]
-    _, history = tuned(tmp_path, (learner, examples, *rest))
+    answers = {place: ClipScore(0.5 + n, n % 2 == 0, n != 1) for n, place in enumerate(held)}
+    trainable.evaluate = lambda places: [answers[place] for place in places]
+    _, history = tuned(tmp_path, (trainable, examples, *rest))
     before, after = history.validations
     assert (before.step, after.step) == (0, 2)
     assert (after.n_clips, after.n_sources) == (4, 1)

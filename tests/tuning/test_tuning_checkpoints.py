@@ -7,7 +7,7 @@ import pytest
 from tiny import torch
 
 from otoscope.tuning.checkpoints import Checkpoints, random_states, restore_random_states
-from otoscope.tuning.settings import TuningError
+from otoscope.tuning.config import TuningError
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def notes():
 @pytest.fixture
 def kept(tmp_path, notes):
     made = Checkpoints(tmp_path / "adapter", notes.append)
-    with made.alone():
+    with made.lock():
         made.begin({"settings": {"rank": 8}})
     return made
 
@@ -81,16 +81,16 @@ def test_what_was_begun_otherwise_is_refused_and_named(kept):
 def test_a_folder_with_something_else_is_refused(tmp_path, notes):
     (tmp_path / "notes.txt").touch()
     made = Checkpoints(tmp_path, notes.append)
-    with made.alone(), pytest.raises(TuningError, match="holds something that is no adapter"):
+    with made.lock(), pytest.raises(TuningError, match="holds something that is no adapter"):
         made.begin({})
 
 
 def test_two_runs_of_one_adapter_are_refused(kept):
     again = Checkpoints(kept.folder.parent, print)
     being = pytest.raises(TuningError, match="is being trained by another run")
-    with kept.alone(), being, again.alone():
+    with kept.lock(), being, again.lock():
         pass
-    with again.alone():
+    with again.lock():
         pass
 
 

@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from otoscope.tuning.settings import TuningError
+from otoscope.tuning.config import TuningError
 from otoscope.tuning.splits import by_clip, by_source
-from tests.tuning.lessons import rows
+from tests.tuning.tiny_training import rows
 
 
 def clips(columns, places):
@@ -18,9 +18,9 @@ class TestBySource:
         columns = rows(80)  # 20 sources of 4 clips
         parts = by_source(columns, 1234)
         held = {columns["source_id"][n] for n in parts.validation}
-        taught = {columns["source_id"][n] for n in parts.train}
+        tiny_job = {columns["source_id"][n] for n in parts.train}
         assert len(held) == 2
-        assert not held & taught
+        assert not held & tiny_job
         assert sorted(parts.train + parts.validation) == list(range(80))
 
     def test_another_seed_holds_out_others_and_order_of_rows_does_not_matter(self):

@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 
 from otoscope.audits.runs import RunError
 from otoscope.errors import InputError
-from otoscope.probes import encoded, table
-from otoscope.probes.alignment import Alignment, AlignmentError, align, refuse_other_rows
-from otoscope.probes.predicting import ProbeError
+from otoscope.probes import decodable, table
+from otoscope.probes.alignment import Alignment, AlignmentError, align, validate_same_rows
+from otoscope.probes.files import site_order
+from otoscope.probes.predictions import ProbeError
 from otoscope.reports.inside.answers import answered_rows
 from otoscope.reports.perception.scores import prompt_to_show
 from otoscope.reports.readings import Answers, read_runs
@@ -133,7 +134,7 @@ def read_study(folder: Path) -> Study:
         rows = parts.read(folder, f"probes/{model}/probes.parquet", _rows(table.COLUMNS))
         if rows is not None:
             probes[model] = rows
-        rows = parts.read(folder, f"probes/{model}/encoded.parquet", _rows(encoded.COLUMNS))
+        rows = parts.read(folder, f"probes/{model}/encoded.parquet", _rows(decodable.COLUMNS))
         if rows is not None:
             joined[model] = rows
     across = {}
@@ -182,8 +183,8 @@ def _models(folder: Path, config: Record) -> tuple[str, ...]:
         for part in ("runs", "probes", "features")
         for path in folder.glob(f"{part}/{TUNED}*")
     }
-    asked = [TUNED + name for name in config.get("teach", ())]
-    return (BASE, *dict.fromkeys([*asked, *sorted(found)]))
+    tested_on = [TUNED + name for name in config.get("teach", ())]
+    return (BASE, *dict.fromkeys([*tested_on, *sorted(found)]))
 
 
 def _rows(columns: pa.Schema) -> Callable[[Path], list[dict[str, Any]]]:
@@ -225,8 +226,8 @@ def _alignments(
             continue
         try:
             if base is not None:
-                refuse_other_rows({BASE: base, model_name(model): features})
-            for site in sorted(filter(is_said, features.sites), key=table.site_order):
+                validate_same_rows({BASE: base, model_name(model): features})
+            for site in sorted(filter(is_said, features.sites), key=site_order):
                 found[model, site] = align(features, site, split=READ_SPLIT, pairs_per_source=None)
         except (AlignmentError, FeaturesError) as error:
             parts.missing.append(f"angles between directions of features/{model}: {error}")

@@ -230,7 +230,7 @@ def _alignment_panels(own: Sequence[Sheet]) -> Panels:
     for model, at in by_model.items():
         css = "s1" if model == BASE else "s2"
         name = model_name(model)
-        lot = [Point(at[k]["by_chance"] if k in at else None) for k in layers]
+        lot = [Point(at[k]["random_null"] if k in at else None) for k in layers]
         lines = [Line(name, css, [_point(at.get(k), "absolute") for k in layers])]
         if model != BASE and BASE in by_model:
             base = by_model[BASE]

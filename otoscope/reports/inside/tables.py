@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from otoscope.probes.alignment import alignment_table
-from otoscope.probes.predicting import PROBE, RIDGE
+from otoscope.probes.predictions import PROBE, RIDGE
 from otoscope.probes.table import ALL
 from otoscope.reports.inside.reading import BASE, Study, is_said, model_name, taught
 from otoscope.reports.sheets import Column, Kind, Sheet, matrix
@@ -228,13 +228,13 @@ def transfer(study: Study) -> Sheet:
 def transfer_matrix(study: Study) -> Sheet:
     """Rows: what was taught; columns: what is asked about."""
     rows = transfer_rows(study)
-    asked = [name for name in (*study.categories, ALL) if any(r["asked"] == name for r in rows)]
+    tested_on = [name for name in (*study.categories, ALL) if any(r["asked"] == name for r in rows)]
     made: dict[str, Row] = {}
     for row in rows:
         made.setdefault(row["key"], {"taught": row["taught"]})[row["asked"]] = row["accuracy"]
     return matrix(
         "transfer_matrix", "Answers right, %: rows were taught, columns are asked about",
-        (Column("taught", "taught", "name"),), asked, list(made.values()),
+        (Column("taught", "taught", "name"),), tested_on, list(made.values()),
         ("Intervals and differences from the base stand in the long table.",),
     )  # fmt: skip
 
@@ -250,7 +250,7 @@ def alignment(study: Study) -> Sheet:
         "alignment", "Do states move the same way whatever rises?",
         (MODEL, LAYER, Column("absolute", "mean |cosine|", number),
          Column("absolute_low", "from", number), Column("absolute_high", "to", number),
-         Column("by_chance", "by lot", number), Column("signed", "mean cosine", number),
+         Column("random_null", "random null", number), Column("signed", "mean cosine", number),
          Column("signed_low", "from ", number), Column("signed_high", "to ", number),
          Column("n_pairs", "pairs", "count")),
         tuple(_without_nan(row) for row in rows),

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from otoscope.cli import app
-from otoscope.probes import encoded, table
+from otoscope.probes import decodable, table
 from otoscope.reports.inside.figures import Line, Point, Scale, line_panel
 from otoscope.reports.inside.reading import NoStudy, read_study
 from otoscope.reports.inside.report import write_inside
@@ -47,7 +47,7 @@ def write_probes(folder, rows, joined=()):
     folder.mkdir(parents=True)
     pq.write_table(pa.Table.from_pylist(rows, table.COLUMNS), folder / "probes.parquet")
     if joined:
-        pq.write_table(pa.Table.from_pylist(joined, encoded.COLUMNS), folder / "encoded.parquet")
+        pq.write_table(pa.Table.from_pylist(joined, decodable.COLUMNS), folder / "encoded.parquet")
 
 
 def encoded_row(layer, category, share):
@@ -239,7 +239,7 @@ def test_features_of_other_clips_are_not_set_beside_the_base(study):
     pq.write_table(pa.Table.from_pylist([r | {"id": r["id"] + "x"} for r in rows]), path)
     found = read_study(study)
     assert [model for model, _ in found.alignments] == ["base"]
-    assert any("not looked into over the same clips" in sentence for sentence in found.missing)
+    assert any("are not of the same clips" in sentence for sentence in found.missing)
 
 
 @pytest.mark.parametrize(("tags", "said"), [("[synthetic]", True), ("[speech]", False)])

@@ -14,44 +14,44 @@ import torch
 from otoscope.models.base import Request
 from otoscope.models.room import ran_out
 from otoscope.models.transformers_models import TransformersModel
-from otoscope.tuning.examples import Examples
-from otoscope.tuning.learning import Judged, judged
-from otoscope.tuning.masks import Passing
-from otoscope.tuning.settings import TuningError
+from otoscope.tuning.config import TuningError
+from otoscope.tuning.dropout import DropoutContext
+from otoscope.tuning.examples import TrainingExamples
+from otoscope.tuning.trainable import ClipScore, score_clip
 
 
-class ThroughModel:
+class TrainableModel:
     """A model that learns from clips.
 
     Args:
         model: As it is asked.
-        tuned: Its network with an addition, from `adapt`.
+        tuned: Its network with an addition, from `add_adapter`.
         examples: Clips and answers.
         fill: Question's id to the question with its sound.
-        passing: That of `adapt`.
+        passing: That of `add_adapter`.
         checkpointing: Keep only what enters each layer, and compute the rest again: less memory,
             more time, the same weights.
     """
 
-    at_once: int | None = 1
+    micro_batch_size: int | None = 1
 
     def __init__(
         self,
         model: TransformersModel,
         tuned: peft.PeftModel,
-        examples: Examples,
+        examples: TrainingExamples,
         fill: Callable[[str], Request],
-        passing: Passing,
+        dropout_context: DropoutContext,
         *,
         checkpointing: bool = False,
     ) -> None:
         self.model, self.tuned, self.examples = model, tuned, examples
-        self.fill, self.passing = fill, passing
+        self.fill, self.dropout_context = fill, dropout_context
         if checkpointing:
             _recompute(tuned.get_base_model())
 
-    def learn(self, places: Sequence[int], epoch: int) -> list[float]:
-        """See `Learner`.
+    def backward(self, places: Sequence[int], epoch: int) -> list[float]:
+        """See `Trainable`.
 
         Raises:
             TuningError: A clip does not fit into memory.
@@ -69,21 +69,21 @@ class ThroughModel:
     def _learnt(self, place: int, epoch: int) -> float:
         """A clip's loss. Masks are drawn on the way back too, where layers are computed again."""
         answer = self.examples.targets[place]
-        with self.passing.of(epoch, [(str(self.examples.rows["id"][place]), len(answer))]):
+        with self.dropout_context.of(epoch, [(str(self.examples.rows["id"][place]), len(answer))]):
             logits = self._logits(place)
             right = torch.tensor(answer, device=logits.device)
             loss = torch.nn.functional.cross_entropy(logits, right)
             loss.backward()
         return float(loss.detach())
 
-    def judge(self, places: Sequence[int]) -> list[Judged]:
-        """See `Learner`."""
+    def evaluate(self, places: Sequence[int]) -> list[ClipScore]:
+        """See `Trainable`."""
         made = []
         for place in places:
             with torch.inference_mode():
                 logits = self._logits(place)
             answer, others = self.examples.targets[place], self.examples.others[place]
-            made.append(judged(logits, answer, others))
+            made.append(score_clip(logits, answer, others))
         return made
 
     def _logits(self, place: int) -> torch.Tensor:

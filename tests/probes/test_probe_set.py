@@ -1,4 +1,4 @@
-"""Probes of a whole study on planted features, alone, side by side, and after a kill."""
+"""A set of probes on planted features: in one process, in several, and after a kill."""
 
 import hashlib
 import json
@@ -7,14 +7,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from otoscope.probes.predicting import PREDICTIONS, PROBE, RIDGE, ProbeError, Settings
-from otoscope.probes.probe import Recipe
+from otoscope.probes.predictions import PREDICTIONS, PROBE, RIDGE, ProbeConfig, ProbeError
+from otoscope.probes.probe import ProbeRecipe
+from otoscope.probes.probe_set import plan_probes, rows_of
 from otoscope.probes.splits import published_split
-from otoscope.probes.study import plan_study, rows_of
 from otoscope.representations.features import Features, FeaturesError, write_features
 from tests.probes.planted import planted
 
-QUICK = Recipe(learning_rate=0.03, n_epochs=40, batch_size=64)
+QUICK = ProbeRecipe(learning_rate=0.03, n_epochs=40, batch_size=64)
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +22,8 @@ def features(tmp_path_factory):
     return planted(tmp_path_factory.mktemp("features") / "f")
 
 
-def settings(**changed):
-    return Settings(**{"recipe": QUICK} | changed)
+def config(**changed):
+    return ProbeConfig(**{"recipe": QUICK} | changed)
 
 
 def accuracy(table, method=PROBE, labelling=0, seed=None):
@@ -46,29 +46,29 @@ def hashes(folder):
 
 @pytest.mark.parametrize("split", ["published", "grouped"])
 def test_probes_find_what_was_planted_and_nothing_else(features, tmp_path, split):
-    study = plan_study(features, tmp_path / "p", settings=settings(split=split))
+    study = plan_probes(features, tmp_path / "p", config=config(split=split))
     for method in (PROBE, RIDGE):
         nothing, some, everything = (
             accuracy(study.predict("volume", site), method)
             for site in ("text.0", "text.1", "text.2")
         )
-        # 112 items of 14 sources are asked about, or 400 of 50; 84.1 % is the most there can be
+        # 112 items of 14 sources are tested, or 400 of 50; 84.1 % is the most there can be
         assert nothing == pytest.approx(0.5, abs=0.12)
         assert some == pytest.approx(0.841, abs=0.1)
         assert everything == 1
 
 
-def test_controls_are_right_by_luck_only(features, tmp_path):
-    study = plan_study(features, tmp_path / "p", settings=settings(n_controls=4, split="grouped"))
+def test_controls_are_right_by_chance_only(features, tmp_path):
+    study = plan_probes(features, tmp_path / "p", config=config(n_controls=4, split="grouped"))
     table = study.predict("volume", "text.2")
     found = [accuracy(table, method, k) for method in (PROBE, RIDGE) for k in (1, 2, 3, 4)]
     assert np.mean(found) == pytest.approx(0.5, abs=0.06)
     assert max(found) < 0.65
 
 
-def test_each_control_and_each_seed_has_a_lot_of_its_own(features, tmp_path):
-    several = settings(n_controls=2, seeds=(1, 2), ridge=False)
-    rows = plan_study(features, tmp_path / "p", settings=several).predict("echo", "mel").to_pylist()
+def test_each_control_and_each_seed_swaps_other_sources(features, tmp_path):
+    several = config(n_controls=2, seeds=(1, 2), ridge=False)
+    rows = plan_probes(features, tmp_path / "p", config=several).predict("echo", "mel").to_pylist()
     lots = {
         tuple(row["label"] for row in rows if (row["seed"], row["labelling"]) == (seed, control))
         for seed in (1, 2)
@@ -77,8 +77,8 @@ def test_each_control_and_each_seed_has_a_lot_of_its_own(features, tmp_path):
     assert len(lots) == 4
 
 
-def test_every_item_is_asked_about_once_by_each_seed_and_method(features, tmp_path):
-    study = plan_study(features, tmp_path / "p", settings=settings(split="grouped", seeds=(3, 5)))
+def test_every_item_is_tested_once_by_each_seed_and_method(features, tmp_path):
+    study = plan_probes(features, tmp_path / "p", config=config(split="grouped", seeds=(3, 5)))
     table = study.predict("echo", "text.1")
     assert table.schema.equals(PREDICTIONS)
     _, columns = rows_of(features, "echo")
@@ -99,7 +99,7 @@ def test_every_item_is_asked_about_once_by_each_seed_and_method(features, tmp_pa
 def test_the_published_split_and_seed_are_those_of_one_probe_alone(features, tmp_path):
     from otoscope.probes.probe import fit, scaling_of
 
-    study = plan_study(features, tmp_path / "p", settings=settings(n_controls=0, ridge=False))
+    study = plan_probes(features, tmp_path / "p", config=config(n_controls=0, ridge=False))
     at, columns = rows_of(features, "volume")
     ((_, train, test),) = published_split(columns, columns)
     states = features.matrix("text.1", at)
@@ -116,7 +116,7 @@ def test_the_published_split_and_seed_are_those_of_one_probe_alone(features, tmp
 
 def test_neither_threads_nor_processes_change_a_byte(features, tmp_path):
     for name, n_threads, world in (("one", 1, 1), ("threads", 4, 1), ("processes", 2, 3)):
-        study = plan_study(features, tmp_path / name, settings=settings(seeds=(1, 2)))
+        study = plan_probes(features, tmp_path / name, config=config(seeds=(1, 2)))
         shares = [study.train(rank=r, world=world, n_threads=n_threads) for r in range(world)]
         assert sum(shares) == len(study.jobs) == 8
         assert not study.missing()
@@ -127,10 +127,10 @@ def test_neither_threads_nor_processes_change_a_byte(features, tmp_path):
 
 def test_what_is_there_is_not_trained_again_and_sites_may_be_added(features, tmp_path):
     out = tmp_path / "p"
-    plan_study(features, out, settings=settings(), sites=["text.1"]).train()
+    plan_probes(features, out, config=config(), sites=["text.1"]).train()
     before = hashes(out)
     steps = []
-    more = plan_study(features, out, settings=settings(), sites=["text.1", "mel"])
+    more = plan_probes(features, out, config=config(), sites=["text.1", "mel"])
     assert more.missing() == [("volume", "mel"), ("echo", "mel")]
     assert more.train(lambda: steps.append(1)) == 2
     assert len(steps) == 4
@@ -138,7 +138,7 @@ def test_what_is_there_is_not_trained_again_and_sites_may_be_added(features, tmp
 
 
 def test_a_kill_leaves_whole_files_only(features, tmp_path, monkeypatch):
-    study = plan_study(features, tmp_path / "p", settings=settings())
+    study = plan_probes(features, tmp_path / "p", config=config())
     real, n_written = pq.write_table, []
 
     def write_half(table, path, **kwargs):
@@ -154,7 +154,7 @@ def test_a_kill_leaves_whole_files_only(features, tmp_path, monkeypatch):
     monkeypatch.undo()
     assert len(study.missing()) == 7
     assert study.train() == 7
-    whole = plan_study(features, tmp_path / "q", settings=settings())
+    whole = plan_probes(features, tmp_path / "q", config=config())
     whole.train()
     left = [name for name in hashes(tmp_path / "p") if name.endswith(".parquet")]
     assert {name: hashes(tmp_path / "p")[name] for name in left} == {
@@ -163,7 +163,7 @@ def test_a_kill_leaves_whole_files_only(features, tmp_path, monkeypatch):
 
 
 class TestAcrossFeatures:
-    """Learning from one set of features and asking about another."""
+    """Training on one set of features and testing on another."""
 
     def test_what_both_share_is_found_and_what_only_one_has_is_not(self, tmp_path):
         paper = planted(tmp_path / "paper", strength={"text.1": 1.0, "text.2": 8.0})
@@ -171,8 +171,8 @@ class TestAcrossFeatures:
             tmp_path / "controlled", strength={"text.1": 1.0, "text.2": 0.0}, seed=9
         )
         for split in ("published", "grouped"):
-            study = plan_study(
-                paper, tmp_path / split, settings=settings(split=split), asked=controlled
+            study = plan_probes(
+                paper, tmp_path / split, config=config(split=split), test_features=controlled
             )
             for method in (PROBE, RIDGE):
                 shared = accuracy(study.predict("volume", "text.1"), method)
@@ -182,11 +182,11 @@ class TestAcrossFeatures:
 
     def test_run_json_says_both(self, features, tmp_path):
         other = planted(tmp_path / "other", seed=9, questions="others")
-        plan_study(features, tmp_path / "p", settings=settings(), asked=other)
+        plan_probes(features, tmp_path / "p", config=config(), test_features=other)
         about = json.loads((tmp_path / "p" / "run.json").read_text())
         assert about["asked"]["questions"] == "others"
         with pytest.raises(ProbeError, match="holds another set of probes: asked"):
-            plan_study(features, tmp_path / "p", settings=settings())
+            plan_probes(features, tmp_path / "p", config=config())
 
     @pytest.mark.parametrize(
         ("changed", "named"),
@@ -195,17 +195,17 @@ class TestAcrossFeatures:
     def test_another_model_or_prompt_is_refused(self, features, tmp_path, changed, named):
         other = planted(tmp_path / "other", **changed)
         with pytest.raises(FeaturesError, match=named):
-            plan_study(features, tmp_path / "p", settings=settings(), asked=other)
+            plan_probes(features, tmp_path / "p", config=config(), test_features=other)
 
     def test_another_width_is_refused(self, features, tmp_path):
         other = planted(tmp_path / "other", width=5)
         with pytest.raises(ProbeError, match=r"differ in width at mel, text\.0"):
-            plan_study(features, tmp_path / "p", settings=settings(), asked=other)
+            plan_probes(features, tmp_path / "p", config=config(), test_features=other)
 
     def test_a_category_that_only_one_has_is_named(self, features, tmp_path):
         other = planted(tmp_path / "other", categories=("volume",))
         with pytest.raises(ProbeError, match="other has no rows of category echo; it has volume"):
-            plan_study(features, tmp_path / "p", settings=settings(), asked=other)
+            plan_probes(features, tmp_path / "p", config=config(), test_features=other)
 
 
 class TestBadInput:
@@ -214,34 +214,34 @@ class TestBadInput:
     def test_no_train_rows(self, tmp_path):
         features = planted(tmp_path / "f", n_sources={"test": 5})
         with pytest.raises(ProbeError, match=r"volume: no rows of the splits train.*grouped"):
-            plan_study(features, tmp_path / "p", settings=settings())
+            plan_probes(features, tmp_path / "p", config=config())
         assert not (tmp_path / "p").exists()
 
     def test_an_absent_category_or_site(self, features, tmp_path):
         with pytest.raises(ProbeError, match="no rows of category pitch; it has volume, echo"):
-            plan_study(features, tmp_path / "p", settings=settings(), categories=["pitch"])
+            plan_probes(features, tmp_path / "p", config=config(), categories=["pitch"])
         with pytest.raises(ProbeError, match=r"no site text\.7; it has mel, text\.0"):
-            plan_study(features, tmp_path / "p", settings=settings(), sites=["text.7"])
+            plan_probes(features, tmp_path / "p", config=config(), sites=["text.7"])
 
     def test_one_label_only(self, tmp_path):
         features = planted(tmp_path / "f", categories=("volume",))
         (rows,) = (dict(features.rows),)
         rows["label"] = np.ones_like(rows["label"])
         flat = write_features(tmp_path / "g", rows, {"mel": features.matrix("mel")})
-        with pytest.raises(ProbeError, match=r"volume: all 288 rows .* labelled 'increase'"):
-            plan_study(flat, tmp_path / "p", settings=settings())
+        with pytest.raises(ProbeError, match=r"volume: all 288 .* labelled 'increase'"):
+            plan_probes(flat, tmp_path / "p", config=config())
 
     def test_features_that_are_not_finite(self, features, tmp_path, monkeypatch):
-        study = plan_study(features, tmp_path / "p", settings=settings(), categories=["echo"])
+        study = plan_probes(features, tmp_path / "p", config=config(), categories=["echo"])
         real = Features.matrix
 
-        def spoilt(self, site, rows=None):
+        def corrupt(self, site, rows=None):
             states = real(self, site, rows).copy()
             if site == "text.1":
                 states[2, 0] = np.nan
             return states
 
-        monkeypatch.setattr(Features, "matrix", spoilt)
+        monkeypatch.setattr(Features, "matrix", corrupt)
         with pytest.raises(ProbeError, match=r"echo, site text\.1: 1 of 288 rows .* row 2"):
             study.train()
         assert ("echo", "text.1") in study.missing()
@@ -250,17 +250,17 @@ class TestBadInput:
         rows = dict(features.rows) | {"label": np.full(len(features), -1)}
         unlabelled = write_features(tmp_path / "f", rows, {"mel": features.matrix("mel")})
         with pytest.raises(ProbeError, match=r"no row of .* has a label"):
-            plan_study(unlabelled, tmp_path / "p", settings=settings())
+            plan_probes(unlabelled, tmp_path / "p", config=config())
         empty = write_features(tmp_path / "g", features.rows, {})
         with pytest.raises(ProbeError, match="no site that is there for every row"):
-            plan_study(empty, tmp_path / "p", settings=settings())
+            plan_probes(empty, tmp_path / "p", config=config())
 
     def test_rows_without_a_label_are_left_out(self, tmp_path):
         features = planted(tmp_path / "f", categories=("volume",))
         rows = dict(features.rows)
         rows["label"] = np.where(np.arange(len(rows["id"])) % 8 < 4, rows["label"], -1)
         half = write_features(tmp_path / "g", rows, {"text.2": features.matrix("text.2")})
-        table = plan_study(half, tmp_path / "p", settings=settings()).predict("volume", "text.2")
+        table = plan_probes(half, tmp_path / "p", config=config()).predict("volume", "text.2")
         assert set(table["n_train"].to_pylist()) == {36 * 4}
         assert set(table["label"].to_pylist()) == {True, False}
 
@@ -268,28 +268,26 @@ class TestBadInput:
         features = planted(tmp_path / "f", categories=("volume",))
         rows = dict(features.rows) | {"source_id": [""] * len(features)}
         alone = write_features(tmp_path / "g", rows, {"text.2": features.matrix("text.2")})
-        table = plan_study(alone, tmp_path / "p", settings=settings()).predict("volume", "text.2")
+        table = plan_probes(alone, tmp_path / "p", config=config()).predict("volume", "text.2")
         assert table["source_id"].to_pylist() == table["id"].to_pylist()
 
     def test_other_settings_or_features_want_another_folder(self, features, tmp_path):
-        plan_study(features, tmp_path / "p", settings=settings())
-        with pytest.raises(
-            ProbeError, match=r"another set of probes: settings\.n_controls 1, now 2"
-        ):
-            plan_study(features, tmp_path / "p", settings=settings(n_controls=2))
+        plan_probes(features, tmp_path / "p", config=config())
+        with pytest.raises(ProbeError, match=r"probes: settings\.n_controls 1, now 2"):
+            plan_probes(features, tmp_path / "p", config=config(n_controls=2))
         other = planted(tmp_path / "f", model={"name": "other"})
         with pytest.raises(ProbeError, match="another set of probes: features"):
-            plan_study(other, tmp_path / "p", settings=settings())
+            plan_probes(other, tmp_path / "p", config=config())
 
     def test_a_folder_of_something_else_is_left_alone(self, features, tmp_path):
         (tmp_path / "p").mkdir()
         (tmp_path / "p" / "thesis.tex").touch()
         with pytest.raises(ProbeError, match="holds something that is no set of probes"):
-            plan_study(features, tmp_path / "p", settings=settings())
+            plan_probes(features, tmp_path / "p", config=config())
         assert [path.name for path in (tmp_path / "p").iterdir()] == ["thesis.tex"]
 
     def test_more_memory_than_allowed(self, features, tmp_path):
-        study = plan_study(features, tmp_path / "p", settings=settings())
+        study = plan_probes(features, tmp_path / "p", config=config())
         with pytest.raises(ProbeError, match=r"need .* GiB, more than .* --memory.*--no-ridge"):
             study.train(memory_bytes=10_000)
 
@@ -305,4 +303,4 @@ class TestBadInput:
     )
     def test_settings_that_cannot_be(self, changed, named):
         with pytest.raises(ProbeError, match=named):
-            settings(**changed)
+            config(**changed)

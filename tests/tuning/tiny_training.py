@@ -7,12 +7,12 @@ from asking import ask, clip
 from otoscope.models.base import Request
 from otoscope.models.transformers_models import open_transformers
 from otoscope.prompts import ask as words
-from otoscope.tuning.adapting import adapt
+from otoscope.tuning.adapter import add_adapter
+from otoscope.tuning.config import TrainingConfig
+from otoscope.tuning.dropout import DropoutContext
 from otoscope.tuning.examples import examples_of
-from otoscope.tuning.masks import Passing
 from otoscope.tuning.scopes import plan_scope
-from otoscope.tuning.settings import Settings
-from otoscope.tuning.through_model import ThroughModel
+from otoscope.tuning.whole_model import TrainableModel
 
 LABELS = ("decrease", "increase")
 
@@ -44,20 +44,22 @@ def fill(question_id):
     return asked(int(question_id.removeprefix("q").removesuffix("|main")))
 
 
-def taught(folder, *, n=20, per_source=4, checkpointing=False, **settings):
-    """`(learner, examples, settings, scope)` of a checkpoint."""
+def tiny_job(folder, *, n=20, per_source=4, checkpointing=False, **settings):
+    """`(trainable, examples, settings, scope)` of a checkpoint."""
     model = open_transformers(str(folder))
-    return teaching(model, n=n, per_source=per_source, checkpointing=checkpointing, **settings)
+    return tiny_job_of(model, n=n, per_source=per_source, checkpointing=checkpointing, **settings)
 
 
-def teaching(model, *, n=20, per_source=4, checkpointing=False, **settings):
+def tiny_job_of(model, *, n=20, per_source=4, checkpointing=False, **settings):
     """The same of a model that is open."""
-    chosen = Settings(**settings)
+    chosen = TrainingConfig(**settings)
     scope = plan_scope(model.loaded.model, model.loaded.family.model_type, chosen.scope)
     tokens = {word: tuple(model.encoder.ending(asked(0), word)) for word in LABELS}
     answers = [(LABELS[i % 2], tokens[LABELS[i % 2]]) for i in range(n)]
     examples = examples_of(rows(n, per_source=per_source), answers, "source", chosen.seed)
-    passing = Passing(chosen.seed)
-    tuned = adapt(model.loaded.model, scope, chosen, passing)
-    learner = ThroughModel(model, tuned, examples, fill, passing, checkpointing=checkpointing)
-    return learner, examples, chosen, scope
+    dropout_context = DropoutContext(chosen.seed)
+    tuned = add_adapter(model.loaded.model, scope, chosen, dropout_context)
+    trainable = TrainableModel(
+        model, tuned, examples, fill, dropout_context, checkpointing=checkpointing
+    )
+    return trainable, examples, chosen, scope

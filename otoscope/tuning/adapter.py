@@ -11,14 +11,16 @@ from typing import Any
 import peft
 import torch
 
-from otoscope.tuning.masks import ItemDropout, Passing, generator_for
-from otoscope.tuning.scopes import Scope, refuse_adapted
-from otoscope.tuning.settings import Settings, TuningError
+from otoscope.tuning.config import TrainingConfig, TuningError
+from otoscope.tuning.dropout import DropoutContext, ItemDropout, generator_for
+from otoscope.tuning.scopes import AdapterScope, validate_no_adapter
 
 ADAPTER = "default"
 
 
-def adapt(model: Any, scope: Scope, settings: Settings, passing: Passing) -> peft.PeftModel:
+def add_adapter(
+    model: Any, scope: AdapterScope, settings: TrainingConfig, dropout_context: DropoutContext
+) -> peft.PeftModel:
     """The model with an addition that does nothing yet, on the layers of the scope and no other.
 
     The first weights of a layer follow from the seed and the layer's name: neither from what else
@@ -34,7 +36,7 @@ def adapt(model: Any, scope: Scope, settings: Settings, passing: Passing) -> pef
     Raises:
         TuningError: The model wears an adapter already, or PEFT adapted other layers.
     """
-    refuse_adapted(model)
+    validate_no_adapter(model)
     config = peft.LoraConfig(
         r=settings.rank,
         lora_alpha=settings.alpha,
@@ -42,7 +44,7 @@ def adapt(model: Any, scope: Scope, settings: Settings, passing: Passing) -> pef
         bias="none",
         target_modules=list(scope.modules),
     )
-    with quiet():
+    with without_peft_warnings():
         tuned = peft.get_peft_model(model, config)
     layers = lora_layers(tuned)
     if different := sorted(layers.keys() ^ scope.modules.keys()):
@@ -59,7 +61,7 @@ def adapt(model: Any, scope: Scope, settings: Settings, passing: Passing) -> pef
             first.copy_(drawn)
         if settings.dropout:
             layer.lora_dropout[ADAPTER] = ItemDropout(
-                settings.dropout, name, passing, on_cpu=name == scope.head
+                settings.dropout, name, dropout_context, on_cpu=name == scope.head
             )
     tuned.eval()
     return tuned
@@ -76,7 +78,7 @@ def lora_layers(tuned: peft.PeftModel) -> dict[str, Any]:
     }
 
 
-def trained(tuned: peft.PeftModel) -> dict[str, torch.nn.Parameter]:
+def trainable_parameters(tuned: peft.PeftModel) -> dict[str, torch.nn.Parameter]:
     """Name to what is trained, in the model's order."""
     return {name: weight for name, weight in tuned.named_parameters() if weight.requires_grad}
 
@@ -90,12 +92,12 @@ def save_adapter(
     a gigabyte that the base model has anyway.
 
     Args:
-        tuned: From `adapt`.
+        tuned: From `add_adapter`.
         folder: Made if it is not there.
         base: Where the base model is, a path or a Hub name.
         revision: Its commit.
     """
-    with quiet():
+    with without_peft_warnings():
         tuned.save_pretrained(str(folder), save_embedding_layers=False)
     path = folder / "adapter_config.json"
     config = json.loads(path.read_text(encoding="utf-8"))
@@ -109,7 +111,7 @@ def save_adapter(
     path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def merged(tuned: peft.PeftModel) -> Any:
+def merge_adapter(tuned: peft.PeftModel) -> Any:
     """The base model with the addition in its own weights, saying what it said before.
 
     An output layer that shares its weights with the embeddings gets a copy of its own first;
@@ -122,12 +124,12 @@ def merged(tuned: peft.PeftModel) -> Any:
         getattr(head, "base_layer", head).weight = own
         for config in {id(c): c for c in (base.config, base.config.get_text_config())}.values():
             config.tie_word_embeddings = False
-    with quiet():
+    with without_peft_warnings():
         return tuned.merge_and_unload()
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def without_peft_warnings() -> Iterator[None]:
     """Without PEFT's warnings about what is taken care of here.
 
     They are about output layers: that they may share their weights, and are not saved.

@@ -3,15 +3,15 @@
 import pytest
 from tiny import torch
 
-from otoscope.tuning.masks import ItemDropout, Passing, generator_for
+from otoscope.tuning.dropout import DropoutContext, ItemDropout, generator_for
 
 ONES = torch.ones(2, 1000)
 
 
 def passed(items, states=ONES, epoch=0, *, share=0.25, seed=1, module="lm_head"):
-    passing = Passing(seed)
-    dropout = ItemDropout(share, module, passing, on_cpu=True)
-    with passing.of(epoch, items):
+    dropout_context = DropoutContext(seed)
+    dropout = ItemDropout(share, module, dropout_context, on_cpu=True)
+    with dropout_context.of(epoch, items):
         return dropout(states)
 
 
@@ -23,11 +23,11 @@ def test_a_share_is_taken_away_and_the_rest_scaled_up():
 
 
 def test_nothing_is_taken_away_while_nothing_is_taught():
-    assert ItemDropout(0.5, "x", Passing(1), on_cpu=True)(ONES) is ONES
-    passing = Passing(1)
-    with pytest.raises(RuntimeError), passing.of(0, [("a", 1)]):
+    assert ItemDropout(0.5, "x", DropoutContext(1), on_cpu=True)(ONES) is ONES
+    dropout_context = DropoutContext(1)
+    with pytest.raises(RuntimeError), dropout_context.of(0, [("a", 1)]):
         raise RuntimeError
-    assert passing.items == ()
+    assert dropout_context.items == ()
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@
 
 import pytest
 
-from otoscope.tuning.settings import Settings, TuningError
+from otoscope.tuning.config import TrainingConfig, TuningError
 
 
 def test_the_defaults_are_the_published_settings():
-    settings = Settings()
+    settings = TrainingConfig()
     assert (settings.rank, settings.alpha, settings.dropout) == (8, 16, 0.05)
     assert (settings.learning_rate, settings.weight_decay) == (2e-4, 0.0)
     assert (settings.batch_size, settings.epochs, settings.max_norm) == (16, 1, 1.0)
@@ -31,12 +31,12 @@ def test_the_defaults_are_the_published_settings():
 )
 def test_what_cannot_be_is_named(setting, named):
     with pytest.raises(TuningError, match=named):
-        Settings(**setting)
+        TrainingConfig(**setting)
 
 
 def test_a_step_is_shared_out_evenly_or_not_at_all():
-    assert [Settings().share(n) for n in (1, 2, 4, 16)] == [16, 8, 4, 1]
+    assert [TrainingConfig().share(n) for n in (1, 2, 4, 16)] == [16, 8, 4, 1]
     with pytest.raises(TuningError, match="16 clips a step cannot be shared out to 3 processes"):
-        Settings().share(3)
+        TrainingConfig().share(3)
     with pytest.raises(TuningError, match="start 1, 2, 3, 4, 6 or 12 of them"):
-        Settings(batch_size=12).share(24)
+        TrainingConfig(batch_size=12).share(24)

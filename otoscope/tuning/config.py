@@ -20,7 +20,7 @@ class TuningError(InputError, ValueError):
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingConfig:
     """How an adapter is trained.
 
     Attributes:
@@ -68,7 +68,7 @@ class Settings:
     def share(self, n_processes: int) -> int:
         """Clips a step that each process takes.
 
-        >>> Settings().share(2), Settings().share(16)
+        >>> TrainingConfig().share(2), TrainingConfig().share(16)
         (8, 1)
 
         Raises:

@@ -7,9 +7,9 @@ from tiny import torch
 from tiny_others import OTHERS
 
 from otoscope.models.transformers_models import open_transformers
-from otoscope.tuning.adapting import lora_layers, trained
-from otoscope.tuning.settings import TuningError
-from tests.tuning.lessons import taught, teaching
+from otoscope.tuning.adapter import lora_layers, trainable_parameters
+from otoscope.tuning.config import TuningError
+from tests.tuning.tiny_training import tiny_job, tiny_job_of
 
 pytestmark = pytest.mark.filterwarnings(
     # peft asks transformers by an old name when it makes an adapter
@@ -24,31 +24,31 @@ def opened(family, folder, monkeypatch):
     return opening(family, folder, monkeypatch)
 
 
-def gradients(learner):
+def gradients(trainable):
     """Layer to the gradient of the matrix that begins at zero, after a clip."""
-    (loss,) = learner.learn([1], 0)
-    assert loss == pytest.approx(learner.judge([1])[0].loss, rel=1e-4), "it does nothing yet"
+    (loss,) = trainable.backward([1], 0)
+    assert loss == pytest.approx(trainable.evaluate([1])[0].loss, rel=1e-4), "it does nothing yet"
     found = {
         name: layer.lora_B["default"].weight.grad.clone()
-        for name, layer in lora_layers(learner.tuned).items()
+        for name, layer in lora_layers(trainable.tuned).items()
     }
-    for weight in trained(learner.tuned).values():
+    for weight in trainable_parameters(trainable.tuned).values():
         weight.grad = None
     return found
 
 
 @pytest.mark.parametrize("family", [*WHOLE, *sorted(set(OTHERS) - {"phi4_multimodal"})])
 def test_every_listed_layer_learns_with_and_without_recomputing(family, tmp_path, monkeypatch):
-    plain, *_, scope = teaching(opened(family, tmp_path / "a", monkeypatch), scope="all_linear")
+    plain, *_, scope = tiny_job_of(opened(family, tmp_path / "a", monkeypatch), scope="all_linear")
     made = gradients(plain)
     assert made.keys() == scope.modules.keys()
     assert [name for name, gradient in made.items() if not gradient.abs().max() > 0] == []
     again = opened(family, tmp_path / "b", monkeypatch)
-    learner, *_ = teaching(again, scope="all_linear", checkpointing=True)
+    trainable, *_ = tiny_job_of(again, scope="all_linear", checkpointing=True)
     calls = []
     first = next(name for name, part in scope.modules.items() if part == "decoder")
-    lora_layers(learner.tuned)[first].register_forward_hook(lambda *_: calls.append(first))
-    recomputed = gradients(learner)
+    lora_layers(trainable.tuned)[first].register_forward_hook(lambda *_: calls.append(first))
+    recomputed = gradients(trainable)
     assert len(calls) == 3, "once to learn, once again on the way back, once to judge"
     assert all(torch.equal(made[name], recomputed[name]) for name in made)
 
@@ -56,31 +56,31 @@ def test_every_listed_layer_learns_with_and_without_recomputing(family, tmp_path
 @pytest.mark.parametrize("scope", ["decoder", "lm_head"])
 def test_a_family_that_hears_with_an_adapter_is_refused(scope, tmp_path, monkeypatch):
     with pytest.raises(TuningError, match="wears an adapter already"):
-        teaching(opened("phi4_multimodal", tmp_path, monkeypatch), scope=scope)
+        tiny_job_of(opened("phi4_multimodal", tmp_path, monkeypatch), scope=scope)
 
 
 def test_where_memory_runs_out_it_is_said_what_helps(tmp_path, monkeypatch):
-    learner, *_ = taught(tiny.save(tiny.qwen2_audio(), tmp_path), n=8)
+    trainable, *_ = tiny_job(tiny.save(tiny.qwen2_audio(), tmp_path), n=8)
 
     def full(place):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(learner, "_logits", full)
+    monkeypatch.setattr(trainable, "_logits", full)
     with pytest.raises(TuningError, match="out of memory with one clip a pass; try --gradient"):
-        learner.learn([1], 0)
+        trainable.backward([1], 0)
 
 
 def test_answers_are_judged_by_what_would_be_said(tmp_path):
     folder = tiny.save(tiny.qwen2_audio(), tmp_path / "tiny", scale=1.0)
-    learner, examples, *_ = taught(folder, n=8)
-    rows = learner.model.loaded.model.lm_head
+    trainable, examples, *_ = tiny_job(folder, n=8)
+    rows = trainable.model.loaded.model.lm_head
     ids = examples.targets[1]
     with torch.no_grad():
-        logits = learner._logits(1)
+        logits = trainable._logits(1)
     assert logits.shape == (len(ids), rows.weight.shape[0])
     chances = logits.log_softmax(dim=1)
     expected = -sum(float(chances[n, token]) for n, token in enumerate(ids)) / len(ids)
-    judged = learner.judge([1])[0]
-    assert judged.loss == pytest.approx(expected, rel=1e-5)
-    assert judged.said == (logits.argmax(dim=1).tolist() == list(ids))
-    assert judged.preferred == bool(logits[0, ids[0]] > logits[0, examples.targets[0][0]])
+    score_clip = trainable.evaluate([1])[0]
+    assert score_clip.loss == pytest.approx(expected, rel=1e-5)
+    assert score_clip.said == (logits.argmax(dim=1).tolist() == list(ids))
+    assert score_clip.preferred == bool(logits[0, ids[0]] > logits[0, examples.targets[0][0]])

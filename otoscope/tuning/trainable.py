@@ -7,7 +7,7 @@ import peft
 import torch
 
 
-class Judged(NamedTuple):
+class ClipScore(NamedTuple):
     """How a clip's right answer fares.
 
     Attributes:
@@ -22,7 +22,7 @@ class Judged(NamedTuple):
 
 
 @runtime_checkable
-class Learner(Protocol):
+class Trainable(Protocol):
     """Something that learns from clips, named by their places in the examples.
 
     Attributes:
@@ -31,18 +31,18 @@ class Learner(Protocol):
     """
 
     tuned: peft.PeftModel
-    at_once: int | None
+    micro_batch_size: int | None
 
-    def learn(self, places: Sequence[int], epoch: int) -> list[float]:
+    def backward(self, places: Sequence[int], epoch: int) -> list[float]:
         """Each clip's mean loss over its target tokens; gradients of their sum are left behind."""
 
-    def judge(self, places: Sequence[int]) -> list[Judged]:
+    def evaluate(self, places: Sequence[int]) -> list[ClipScore]:
         """How each clip's answer fares, nothing being taught."""
 
 
-def judged(
+def score_clip(
     logits: torch.Tensor, targets: Sequence[int], others: Sequence[tuple[int, int]]
-) -> Judged:
+) -> ClipScore:
     """Judges one clip.
 
     Args:
@@ -54,4 +54,4 @@ def judged(
     loss = torch.nn.functional.cross_entropy(logits.float(), right)
     likeliest = logits.argmax(dim=1) == right
     rivals = [logits[place, targets[place]] > logits[place, token] for place, token in others]
-    return Judged(float(loss), bool(likeliest.all()), all(map(bool, rivals)))
+    return ClipScore(float(loss), bool(likeliest.all()), all(map(bool, rivals)))

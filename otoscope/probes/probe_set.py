@@ -1,13 +1,13 @@
-"""Every probe of a study: one for each category, site, seed and fold, with its controls.
+"""A set of probes: one for each category, site, seed and fold, with its controls.
 
     PROBES/
       run.json                              everything that changes a number
-      predictions/CATEGORY/SITE.parquet     what each probe says of each item it was asked about
+      predictions/CATEGORY/SITE.parquet     predictions for every test item
 
-A file is written when all probes of its category and site are done, and is never trained again, so
-a run that was killed goes on where it was and sites may be added. What a file holds depends on
-nothing but run.json and its own features: neither on the number of threads or processes, nor on
-what was trained beside it. Features are in memory only while their own probes are trained.
+A file is written when all probes of its category and site are trained, and is never trained again:
+a killed process resumes, and sites may be added. What a file holds depends on run.json and its own
+features only: neither on the number of threads or processes, nor on the other sites. Features are
+in memory only while their own probes are trained.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,13 @@ from threadpoolctl import threadpool_limits
 
 from otoscope.atomic import write_atomic
 from otoscope.claims import FolderKind
-from otoscope.probes.predicting import PREDICTIONS, Material, ProbeError, Settings, predictions
+from otoscope.probes.predictions import (
+    PREDICTIONS,
+    ProbeConfig,
+    ProbeData,
+    ProbeError,
+    predictions,
+)
 from otoscope.probes.splits import Columns
 from otoscope.representations.features import ANSWER, NOT_COMPARED, Features
 
@@ -40,21 +46,21 @@ GIB = 2**30
 
 
 @dataclass(frozen=True)
-class Study:
-    """Probes of some categories and sites, in one folder. Made by `plan_study`.
+class ProbeSet:
+    """Probes of some categories and sites, in one folder. Made by `plan_probes`.
 
     Attributes:
-        features: What is learnt from.
-        asked: What is asked about; often the same.
-        folder: Where predictions go.
-        settings: Everything else that changes a number.
+        features: To train on.
+        test_features: To test on; often the same.
+        folder: Of the predictions.
+        config: Everything else that changes a number.
         categories, sites: Every pair of these has its file.
     """
 
     features: Features
-    asked: Features
+    test_features: Features
     folder: Path
-    settings: Settings
+    config: ProbeConfig
     categories: tuple[str, ...]
     sites: tuple[str, ...]
 
@@ -79,17 +85,17 @@ class Study:
         """Trains what is missing of this process's share, every `world`-th category and site.
 
         Args:
-            step: Called whenever one of the share is there.
-            rank, world: Which share of how many.
-            n_threads: How many to train side by side; fewer where memory does not hold as many.
-            memory_bytes: What features in memory may take.
+            step: Called whenever one of the share is done.
+            rank, world: Index and number of processes.
+            n_threads: Trained in parallel; fewer where memory does not hold as many.
+            memory_bytes: Limit for features in memory.
 
         Returns:
             How many were trained now.
 
         Raises:
-            ProbeError: Rows or features cannot be used; category and site are named. What was
-                finished stays.
+            ProbeError: Rows or features cannot be used; category and site are named. Finished files
+                stay.
         """
         own = self.jobs[rank::world]
         todo = [job for job in own if not self._file(*job).exists()]
@@ -100,10 +106,10 @@ class Study:
             raise ProbeError(
                 f"probes of one category and site need {largest / GIB:.2g} GiB, more than "
                 f"{memory_bytes / GIB:.2g}; allow it with --memory"
-                + (", or do without ridge regression, --no-ridge" if self.settings.ridge else "")
+                + (", or leave out ridge regression, --no-ridge" if self.config.ridge else "")
             )
         with (
-            threadpool_limits(1),  # sums then do not depend on how many threads share them
+            threadpool_limits(1),  # sums then do not depend on the number of threads
             ThreadPoolExecutor(max(1, min(n_threads, memory_bytes // largest))) as pool,
         ):
             try:
@@ -115,16 +121,17 @@ class Study:
         return len(todo)
 
     def predict(self, category: str, site: str) -> pa.Table:
-        """What the probes of one category and site say; columns as in `PREDICTIONS`.
+        """Predictions of the probes of one category and site; columns as in `PREDICTIONS`.
 
         Raises:
             ProbeError: Rows or features cannot be used.
         """
-        (at, learn), (asked_at, ask) = (rows_of(f, category) for f in (self.features, self.asked))
+        train_at, train_rows = rows_of(self.features, category)
+        test_at, test_rows = rows_of(self.test_features, category)
         try:
-            taught = self.features.matrix(site, at)
-            tested = taught if self._same else self.asked.matrix(site, asked_at)
-            table = predictions(Material(taught, tested, learn, ask), self.settings)
+            train = self.features.matrix(site, train_at)
+            test = train if self._same else self.test_features.matrix(site, test_at)
+            table = predictions(ProbeData(train, test, train_rows, test_rows), self.config)
         except ValueError as error:
             raise ProbeError(f"{category}, site {site}: {error}") from error
         for name, value in (("category", category), ("site", site)):
@@ -133,7 +140,7 @@ class Study:
 
     @property
     def _same(self) -> bool:
-        return self.asked is self.features
+        return self.test_features is self.features
 
     def _write(self, category: str, site: str) -> None:
         path = self._file(category, site)
@@ -145,84 +152,86 @@ class Study:
         return self.folder / "predictions" / _as_name(category) / f"{_as_name(site)}.parquet"
 
     def _n_bytes(self, category: str, site: str) -> int:
-        """At most what is held at once for one category and site.
+        """Upper bound of the memory for one category and site.
 
-        Features as they are stored, a part of them, and that part scaled; for ridge regression in
+        Features as they are stored, a split of them, and that split scaled; for ridge regression in
         double precision too, with the products that are decomposed.
         """
         width = self.features.width(site)
-        n_learn, n_ask = (len(rows_of(f, category)[0]) for f in (self.features, self.asked))
-        held = (n_learn if self._same else n_learn + n_ask) * width * 3 * FLOAT32
-        if self.settings.ridge:
-            held += (2 * (n_learn + n_ask) * width + 3 * min(n_learn, width) ** 2) * FLOAT64
-        return held
+        both = (self.features, self.test_features)
+        n_train, n_test = (len(rows_of(features, category)[0]) for features in both)
+        n_bytes = (n_train if self._same else n_train + n_test) * width * 3 * FLOAT32
+        if self.config.ridge:
+            n_bytes += (2 * (n_train + n_test) * width + 3 * min(n_train, width) ** 2) * FLOAT64
+        return n_bytes
 
 
-def plan_study(
+def plan_probes(
     features: Features,
     folder: str | Path,
     *,
-    settings: Settings,
+    config: ProbeConfig,
     sites: Sequence[str] = (),
     categories: Sequence[str] = (),
-    asked: Features | None = None,
-) -> Study:
-    """Decides which probes there will be, and takes the folder for them.
+    test_features: Features | None = None,
+) -> ProbeSet:
+    """Decides which probes to train, and takes the folder for them.
 
     Args:
-        features: What to learn from.
-        folder: New, empty, or with probes of the same features and settings.
-        settings: How.
+        features: To train on.
+        folder: New, empty, or with probes of the same features and config.
+        config: How.
         sites: Names; all but `answer` when empty.
         categories: Names; all when empty.
-        asked: Other features to ask about, of the same model and prompt: of the other profile of
-            the same clips, say. The same features when None.
+        test_features: Other features to test on, of the same model and prompt, such as the other
+            profile of the same clips. The same features when None.
 
     Raises:
         ProbeError: A site or category that is not there, rows that cannot be split, or a folder
             with something else; what differs is named.
-        FeaturesError: The other features are of another model or prompt.
+        FeaturesError: The test features are of another model or prompt.
     """
-    asked = features if asked is None else asked
-    both = [features] if asked is features else [features, asked]
-    if asked is not features:
-        _refuse_another_model(features, asked)
-    shared = [site for site in features.sites if site in asked.sites and site != ANSWER]
-    study = Study(
+    test_features = features if test_features is None else test_features
+    both = [features] if test_features is features else [features, test_features]
+    if test_features is not features:
+        same = {name: features.description.get(name) for name in ("version", "model", "prompt")}
+        Features.open(test_features.folder, **same)
+    shared = [site for site in features.sites if site in test_features.sites and site != ANSWER]
+    probes = ProbeSet(
         features,
-        asked,
+        test_features,
         Path(folder),
-        settings,
+        config,
         tuple(categories) or categories_of(features),
         tuple(sites) or tuple(shared),
     )
-    if not study.sites:
+    if not probes.sites:
         raise ProbeError(f"{features.folder} has no site that is there for every row; extract some")
-    if not study.categories:
+    if not probes.categories:
         raise ProbeError(f"no row of {features.folder} has a label")
     for each in both:
-        _refuse_absent(each, "site", study.sites, [s for s in each.sites if s != ANSWER])
-        _refuse_absent(each, "rows of category", study.categories, categories_of(each))
-    if wider := [site for site in study.sites if features.width(site) != asked.width(site)]:
+        _validate_present(each, "site", probes.sites, [s for s in each.sites if s != ANSWER])
+        _validate_present(each, "rows of category", probes.categories, categories_of(each))
+    if wider := [s for s in probes.sites if features.width(s) != test_features.width(s)]:
         raise ProbeError(f"the two features differ in width at {', '.join(wider)}")
-    for category in study.categories:
-        (_, learn), (_, ask) = (rows_of(f, category) for f in (features, asked))
+    for category in probes.categories:
+        (_, train_rows), (_, test_rows) = (rows_of(f, category) for f in (features, test_features))
         try:
-            settings.parts(learn, ask, settings.seeds[0])
+            config.splits(train_rows, test_rows, config.seeds[0])
         except ValueError as error:
             raise ProbeError(f"{category}: {error}") from error
-    _claim(study)
-    return study
+    _claim(probes)
+    return probes
 
 
 def rows_of(features: Features, category: str) -> tuple[np.ndarray, Columns]:
-    """Places and columns of the rows of a category; where no row has a source, each is its own."""
-    places = np.flatnonzero(features.rows["category"] == category)
+    """Indices and columns of the rows of a category; without any source, each row is its own."""
+    indices = np.flatnonzero(features.rows["category"] == category)
     names = ("id", "source_id", "split", "label", "no_effect")
-    columns = {name: features.rows[name][places] for name in names}
+    columns = {name: features.rows[name][indices] for name in names}
     if not (features.rows["source_id"] != "").any():
         columns["source_id"] = columns["id"]
-    return places, columns
+    return indices, columns
 
 
 def categories_of(features: Features) -> tuple[str, ...]:
@@ -231,13 +240,13 @@ def categories_of(features: Features) -> tuple[str, ...]:
     return tuple(dict.fromkeys(labelled.tolist()))
 
 
-def described(features: Features) -> dict[str, Any]:
-    """What features are of, as far as it changes a number."""
+def compared_description(features: Features) -> dict[str, Any]:
+    """The part of a description that changes a number."""
     return {k: v for k, v in features.description.items() if k not in NOT_COMPARED}
 
 
 def names_of(features: Features) -> dict[str, str]:
-    """What model, adapter and dataset are called in tables; empty where nothing is said."""
+    """Names of model, adapter and dataset for tables; empty where the description has none."""
     about = features.description
     model = about.get("model") or ""
     adapter = model.get("adapter") if isinstance(model, Mapping) else None
@@ -252,31 +261,27 @@ def _name_of(described: Any) -> str:
     return str(described.get("name", "") if isinstance(described, Mapping) else described)
 
 
-def _refuse_another_model(features: Features, asked: Features) -> None:
-    same = {name: features.description.get(name) for name in ("version", "model", "prompt")}
-    Features.open(asked.folder, **same)
-
-
-def _refuse_absent(
-    features: Features, what: str, wanted: Sequence[str], there: Sequence[str]
+def _validate_present(
+    features: Features, what: str, wanted: Sequence[str], present: Sequence[str]
 ) -> None:
-    if absent := [name for name in wanted if name not in there]:
+    if absent := [name for name in wanted if name not in present]:
         raise ProbeError(
             f"{features.folder} has no {what} {', '.join(absent)}; it has "
-            f"{', '.join(there) or 'none'}"
+            f"{', '.join(present) or 'none'}"
         )
 
 
-def _claim(study: Study) -> None:
+def _claim(probes: ProbeSet) -> None:
+    tested = None if probes._same else compared_description(probes.test_features)
     PROBES.claim(
-        study.folder,
+        probes.folder,
         {
             "schema": SCHEMA,
             "version": PROBES_VERSION,
-            "features": described(study.features),
-            "asked": None if study.asked is study.features else described(study.asked),
-            "settings": asdict(study.settings),
-            "named": names_of(study.features),
+            "features": compared_description(probes.features),
+            "asked": tested,
+            "settings": asdict(probes.config),
+            "named": names_of(probes.features),
         },
     )
 

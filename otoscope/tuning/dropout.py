@@ -23,7 +23,7 @@ def generator_for(*keys: Any, device: torch.device | str = "cpu") -> torch.Gener
     return torch.Generator(device).manual_seed(int.from_bytes(digest[:8], "big") >> 1)
 
 
-class Passing:
+class DropoutContext:
     """Whose states pass through the layers now; nobody's while nothing is being taught.
 
     Attributes:
@@ -58,23 +58,32 @@ class ItemDropout(torch.nn.Module):
             an output layer; elsewhere drawing on the device is much faster.
     """
 
-    def __init__(self, share: float, module: str, passing: Passing, *, on_cpu: bool) -> None:
+    def __init__(
+        self, share: float, module: str, dropout_context: DropoutContext, *, on_cpu: bool
+    ) -> None:
         super().__init__()
-        self.share, self.module, self.passing, self.on_cpu = share, module, passing, on_cpu
+        self.share, self.module, self.dropout_context, self.on_cpu = (
+            share,
+            module,
+            dropout_context,
+            on_cpu,
+        )
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """States of the same shape; as they are while nothing is being taught."""
-        passing = self.passing
-        if not passing.items:
+        dropout_context = self.dropout_context
+        if not dropout_context.items:
             return states
-        if len(passing.items) == 1:
-            return states * self._mask(passing.items[0][0], states.shape, states)
-        masks = [self._mask(name, (n, states.shape[-1]), states) for name, n in passing.items]
+        if len(dropout_context.items) == 1:
+            return states * self._mask(dropout_context.items[0][0], states.shape, states)
+        masks = [
+            self._mask(name, (n, states.shape[-1]), states) for name, n in dropout_context.items
+        ]
         return states * torch.cat(masks)
 
     def _mask(self, item: str, shape: Sequence[int], like: torch.Tensor) -> torch.Tensor:
         device = torch.device("cpu") if self.on_cpu else like.device
-        key = (self.passing.seed, item, self.passing.epoch, self.module)
+        key = (self.dropout_context.seed, item, self.dropout_context.epoch, self.module)
         mask = torch.empty(tuple(shape), dtype=like.dtype, device=device)
         mask.bernoulli_(1 - self.share, generator=generator_for(*key, device=device))
         return mask.to(like.device).div_(1 - self.share)

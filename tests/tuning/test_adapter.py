@@ -7,19 +7,26 @@ import tiny_others
 from safetensors.torch import load_file
 from tiny import torch, transformers
 
-from otoscope.tuning.adapting import adapt, lora_layers, merged, quiet, save_adapter, trained
-from otoscope.tuning.masks import Passing
+from otoscope.tuning.adapter import (
+    add_adapter,
+    lora_layers,
+    merge_adapter,
+    save_adapter,
+    trainable_parameters,
+    without_peft_warnings,
+)
+from otoscope.tuning.config import TrainingConfig, TuningError
+from otoscope.tuning.dropout import DropoutContext
 from otoscope.tuning.scopes import plan_scope
-from otoscope.tuning.settings import Settings, TuningError
 
 WORDS = torch.arange(2, 40)[None]
 
 
 def adapted(made, family="qwen2_audio", **settings):
     model, _ = made
-    chosen = Settings(**settings)
+    chosen = TrainingConfig(**settings)
     scope = plan_scope(model, family, chosen.scope)
-    return adapt(model, scope, chosen, Passing(chosen.seed)), scope
+    return add_adapter(model, scope, chosen, DropoutContext(chosen.seed)), scope
 
 
 def said(model):
@@ -30,7 +37,7 @@ def said(model):
 def moved(tuned):
     """The same, with an addition that does something."""
     with torch.no_grad():
-        for name, weight in trained(tuned).items():
+        for name, weight in trainable_parameters(tuned).items():
             if "lora_B" in name:
                 weight.normal_(std=0.5, generator=torch.Generator().manual_seed(len(name)))
     return tuned
@@ -43,8 +50,8 @@ def test_it_does_nothing_at_first_and_trains_nothing_else(scope):
     tuned, planned = adapted((model, processor), scope=scope)
     assert torch.equal(said(tuned), before)
     assert lora_layers(tuned).keys() == planned.modules.keys()
-    assert sum(w.numel() for w in trained(tuned).values()) == planned.n_parameters(8)
-    assert all("lora_" in name for name in trained(tuned))
+    assert sum(w.numel() for w in trainable_parameters(tuned).values()) == planned.n_parameters(8)
+    assert all("lora_" in name for name in trainable_parameters(tuned))
 
 
 def test_first_weights_belong_to_the_layer_and_the_seed():
@@ -53,17 +60,17 @@ def test_first_weights_belong_to_the_layer_and_the_seed():
         for seed, settings in ((0, {}), (1, {"scope": "all_linear"}), (0, {"seed": 5}))
     ]
     name = "base_model.model.lm_head.lora_A.default.weight"
-    alone, among_others, other_seed = (weights[name] for weights in firsts)
-    assert torch.equal(alone, among_others)
-    assert not torch.equal(alone, other_seed)
+    lock, among_others, other_seed = (weights[name] for weights in firsts)
+    assert torch.equal(lock, among_others)
+    assert not torch.equal(lock, other_seed)
     # uniform within 1 / sqrt(32): PEFT's own rule
-    assert 0.9 / 32**0.5 < alone.abs().max() <= 1 / 32**0.5
+    assert 0.9 / 32**0.5 < lock.abs().max() <= 1 / 32**0.5
 
 
 def test_a_model_that_wears_an_adapter_is_refused():
     tuned, scope = adapted(tiny.qwen2_audio())
     with pytest.raises(TuningError, match="wears an adapter already"):
-        adapt(tuned, scope, Settings(), Passing(1))
+        add_adapter(tuned, scope, TrainingConfig(), DropoutContext(1))
 
 
 @pytest.mark.parametrize("scope", ["lm_head", "all_linear"])
@@ -73,7 +80,7 @@ def test_it_is_read_back_by_peft_and_holds_nothing_of_the_base(scope, tmp_path):
     stored = load_file(tmp_path / "adapter_model.safetensors")
     assert len(stored) == 2 * len(planned.modules)
     assert all("lora_" in name for name in stored)
-    with quiet():
+    with without_peft_warnings():
         again = peft.PeftModel.from_pretrained(tiny.qwen2_audio()[0], tmp_path).eval()
     assert torch.equal(said(again), said(tuned))
     config = peft.PeftConfig.from_pretrained(tmp_path)
@@ -86,7 +93,7 @@ def test_it_is_read_back_by_peft_and_holds_nothing_of_the_base(scope, tmp_path):
 def test_merged_says_what_it_said_before(scope):
     tuned = moved(adapted(tiny.qwen2_audio(), scope=scope)[0])
     before = said(tuned)
-    torch.testing.assert_close(said(merged(tuned)), before, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(said(merge_adapter(tuned)), before, rtol=1e-4, atol=1e-5)
 
 
 class TestTied:
@@ -109,12 +116,12 @@ class TestTied:
         assert planned.tied
         moved(tuned)
         assert torch.equal(embeddings.weight, before)
-        assert not any("embed_tokens" in name for name in trained(tuned))
+        assert not any("embed_tokens" in name for name in trainable_parameters(tuned))
 
     def test_merged_says_what_it_said_before_and_is_tied_no_more(self, made, tmp_path):
         tuned = moved(self.tuned(made)[0])
         before = said(tuned)
-        whole = merged(tuned)
+        whole = merge_adapter(tuned)
         torch.testing.assert_close(said(whole), before, rtol=1e-4, atol=1e-5)
         whole.save_pretrained(tmp_path)
         kind = transformers.GraniteSpeechForConditionalGeneration
@@ -123,13 +130,13 @@ class TestTied:
     def test_peft_alone_would_change_what_is_heard(self, made):
         tuned = moved(self.tuned(made)[0])
         before = said(tuned)
-        with quiet():
+        with without_peft_warnings():
             assert not torch.allclose(said(tuned.merge_and_unload()), before, atol=1e-2)
 
     def test_it_is_read_back(self, made, tmp_path, monkeypatch):
         tuned = moved(self.tuned(made)[0])
         save_adapter(tuned, tmp_path, base="base")
         fresh, _ = tiny_others.granite_speech(monkeypatch)
-        with quiet():
+        with without_peft_warnings():
             again = peft.PeftModel.from_pretrained(fresh, tmp_path).eval()
         assert torch.equal(said(again), said(tuned))

@@ -1,12 +1,12 @@
-"""What a model encodes and does not say: for each item, is the probe right, and is the answer?
+"""Decodable but not answered: for each item, is the probe right, and is the answer right?
 
-The share of items at which only the probe is right mixes what is encoded with luck: a probe that
-guesses is right about half of the items that are answered wrongly. The items at which neither is
-right show how much of it is luck, so `beyond_guessing`, only the probe less neither, is what is
-left: 0 for a probe that guesses where the answer is wrong, and the share of wrong answers for one
-that never errs.
+The share of items at which only the probe is right includes chance: a probe that guesses is right
+about half of the items that are answered wrongly. The chance-corrected share (column
+`beyond_guessing`) is the share where only the probe is right less the share where neither is: 0 for
+a probe that guesses where the answer is wrong, and the share of wrong answers for one that never
+errs.
 
-An item is joined by its id. An answer that names no direction, or none at all, does not say it.
+Items are joined by id. An answer that names no label is wrong.
 """
 
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jaxtyping import Bool, Shaped
 
-from otoscope.probes.predicting import PROBE, ProbeError
-from otoscope.probes.table import ALL, prediction_files, said, site_order
-from otoscope.representations.sites import site_of
+from otoscope.probes.files import prediction_files, site_columns, site_order
+from otoscope.probes.predictions import PROBE, ProbeError
+from otoscope.probes.table import ALL, method_predictions
 from otoscope.statistics.clustered_pairs import clustered_difference
 from otoscope.statistics.intervals import clustered_interval
 from otoscope.statistics.multiplicity import holm
@@ -45,23 +45,24 @@ COLUMNS = pa.schema(
 )
 """A row for each site and category, and one for all of them with equal weights.
 
-`both`, `only_probe`, `only_answer`, `neither` count items for the first seed; McNemar's test is
-about these and takes items as independent. Shares are over all seeds, with 95 % intervals by
-source. `encoded_where_wrong` is how often the probe is right where the answer is not, and
-`control_where_wrong` the same of probes of control labels, which are right by luck. `p_holm` is
-corrected for all rows of single categories. `n_not_asked` items were probed and are not in the run.
+The names are stored in files and stay: `encoded` is the share of items where the probe is right,
+`said` where the answer is. `both`, `only_probe`, `only_answer`, `neither` count items for the first
+seed; McNemar's test is of these and takes items as independent. Shares are over all seeds, with
+95 % intervals clustered by source. `encoded_where_wrong` is how often the probe is right where the
+answer is not; `control_where_wrong` is the same for probes of control labels. `p_holm` is corrected
+for all rows of single categories. `n_not_asked` items were probed and are not in the run.
 """
 
 
-class Joined(NamedTuple):
-    """Items that were both probed and asked about, one entry an item and seed.
+class JoinedItems(NamedTuple):
+    """Items with both a prediction and an answer, one entry for each item and seed.
 
     Attributes:
         probed, answered: Whether the probe, and the answer, is right.
-        sources: Which source each item is made from.
-        seeds: Which seed's probe it is.
-        categories: What counts alike, however many items it has.
-        controls: For each control, whether its probe is right about its own labels.
+        sources: Source of each item.
+        seeds: Seed of its probe.
+        categories: Groups that are weighted equally, whatever their number of items.
+        controls: For each control, whether its probe predicts its own labels.
     """
 
     probed: Bool[np.ndarray, " n_items"]
@@ -72,18 +73,18 @@ class Joined(NamedTuple):
     controls: tuple[Bool[np.ndarray, " n_items"], ...] = ()
 
 
-def encoded_table(
+def decodable_table(
     probes: str | Path, answers: Mapping[str, bool], *, method: str = PROBE
 ) -> pa.Table:
-    """Joins what probes say with what a model answered; columns as in `COLUMNS`.
+    """Joins predictions of probes with a model's answers; columns as in `COLUMNS`.
 
     Args:
         probes: A folder of probes.
-        answers: Item's id to whether its answer is right; False too where it names no direction.
+        answers: Item's id to whether its answer is right; False too where it names no label.
         method: Whose predictions: `probe` or `ridge`.
 
     Raises:
-        ProbeError: No predictions of that method, or a category of which nothing was asked.
+        ProbeError: No predictions of that method, or no answer in a category.
     """
     files = prediction_files(probes)
     rows: list[dict[str, Any]] = []
@@ -93,20 +94,9 @@ def encoded_table(
         if len(tables) > 1:
             tables[ALL] = pa.concat_tables(tables.values())
         for category, table in tables.items():
-            items, n_not_asked = join(table, answers, method)
-            place = site_of(site)
-            rows.append(
-                {
-                    "site": site,
-                    "kind": place.kind,
-                    "layer": place.layer,
-                    "position": place.position or "",
-                    "category": category,
-                    "method": method,
-                    "n_not_asked": n_not_asked,
-                    **encoded(items),
-                }
-            )
+            items, n_unanswered = join(table, answers, method)
+            about = {"category": category, "method": method, "n_not_asked": n_unanswered}
+            rows.append(site_columns(site) | about | shares(items))
     single = [row for row in rows if row["category"] != ALL]
     corrected = holm(np.array([row["p_mcnemar"] for row in single]))
     for row, p_value in zip(single, corrected.tolist(), strict=True):
@@ -114,40 +104,42 @@ def encoded_table(
     return pa.Table.from_pylist(rows, schema=COLUMNS)
 
 
-def join(table: pa.Table, answers: Mapping[str, bool], method: str = PROBE) -> tuple[Joined, int]:
-    """Predictions with answers, and how many probed items were not asked about.
+def join(
+    table: pa.Table, answers: Mapping[str, bool], method: str = PROBE
+) -> tuple[JoinedItems, int]:
+    """Predictions with answers, and the number of probed items without an answer.
 
     Raises:
-        ProbeError: There are none of that method, or nothing was asked.
+        ProbeError: There are none of that method, or no item has an answer.
     """
     if method not in table["method"].unique().to_pylist():
         raise ProbeError(f"there are no predictions by {method!r}; train them first")
-    told = said(table, method)
-    ids = told.columns["id"].tolist()
-    asked = np.array([name in answers for name in ids])
-    if not asked.any():
+    found = method_predictions(table, method)
+    ids = found.columns["id"].tolist()
+    present = np.array([name in answers for name in ids])
+    if not present.any():
         raise ProbeError(
-            f"none of the {len(set(ids))} probed items of {told.columns['category'][0]} was asked "
-            f"about, such as {ids[0]!r}; probe and ask about the same dataset and split"
+            f"none of the {len(set(ids))} probed items of {found.columns['category'][0]} is in the "
+            f"run, such as {ids[0]!r}; probe and run the same dataset and split"
         )
-    joined = Joined(
-        told.right[asked],
+    joined = JoinedItems(
+        found.right[present],
         np.array([answers[name] for name in ids if name in answers], bool),
-        told.columns["source_id"][asked],
-        told.columns["seed"][asked],
-        told.columns["category"][asked],
-        tuple(right[asked] for right in told.controls),
+        found.columns["source_id"][present],
+        found.columns["seed"][present],
+        found.columns["category"][present],
+        tuple(right[present] for right in found.controls),
     )
-    return joined, int((~asked & _first_seed(told.columns["seed"])).sum())
+    return joined, int((~present & _first_seed(found.columns["seed"])).sum())
 
 
-def encoded(items: Joined) -> dict[str, Any]:
+def shares(items: JoinedItems) -> dict[str, Any]:
     """Counts, shares and McNemar's test of items; see `COLUMNS`."""
     probed, answered, sources, seeds, categories, controls = items
     first, wrong = _first_seed(seeds), ~answered
     counts = paired_counts(probed[first], answered[first])
-    by_luck = np.concatenate([right[wrong] for right in controls] or [probed[:0]])
-    shares = {
+    control_right = np.concatenate([right[wrong] for right in controls] or [probed[:0]])
+    intervals = {
         "encoded_not_said": clustered_interval(probed & wrong, sources, groups=categories),
         "said_not_encoded": clustered_interval(answered & ~probed, sources, groups=categories),
         "encoded": clustered_interval(probed, sources, groups=categories),
@@ -156,7 +148,7 @@ def encoded(items: Joined) -> dict[str, Any]:
             probed[wrong], sources[wrong], groups=categories[wrong]
         ),
         "control_where_wrong": clustered_interval(
-            by_luck,
+            control_right,
             np.tile(sources[wrong], len(controls)),
             groups=np.tile(categories[wrong], len(controls)),
         ),
@@ -167,7 +159,7 @@ def encoded(items: Joined) -> dict[str, Any]:
     }
     ends = {
         name + end: value
-        for name, interval in shares.items()
+        for name, interval in intervals.items()
         for end, value in zip(ENDS, interval, strict=True)
     }
     return {
