@@ -80,9 +80,7 @@ def test_cross_validation_tests_every_labelled_row_once():
     tested_on = np.concatenate([split.test for split in splits])
     assert sorted(tested_on.tolist()) == [k for k in range(28) if k != 5]
     for split in splits:
-        train, own = (
-            set(rows["source_id"][at].tolist()) for at in (split.train, split.test)
-        )
+        train, own = (set(rows["source_id"][at].tolist()) for at in (split.train, split.test))
         assert not train & own
         assert len(train | own) == 7
         assert 5 not in split.train
