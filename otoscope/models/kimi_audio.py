@@ -21,9 +21,9 @@ from jaxtyping import Float
 
 from otoscope.models.audio import RESAMPLER, OnLong, within_window
 from otoscope.models.base import Answer, AudioInput, ModelError, Request, Status
+from otoscope.models.batching import free_memory, is_out_of_memory
 from otoscope.models.checkpoints import identity
 from otoscope.models.presets import PRESETS
-from otoscope.models.room import free, ran_out
 
 PROVEN = "unrun"
 PRESET = PRESETS["kimi-audio"]
@@ -129,11 +129,11 @@ class KimiAudio:
                 )
                 detail = ""
             except (RuntimeError, MemoryError) as error:
-                if not ran_out(error):
+                if not is_out_of_memory(error):
                     raise
                 text, detail = None, "out of memory with this question"
         if text is None:
-            free()
+            free_memory()
         status = Status.OK if text is not None else Status.ERROR
         wall_s = time.perf_counter() - started
         return Answer(text, status, audio_truncated=cut, wall_s=wall_s, detail=detail)

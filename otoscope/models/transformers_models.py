@@ -5,23 +5,24 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
 from otoscope.models.audio import RESAMPLER, OnLong
 from otoscope.models.base import Answer, ModelError, Request, Status
+from otoscope.models.batching import BatchSize, in_batches
 from otoscope.models.decoding import Settings, generate, generation_config, label_log_probabilities
 from otoscope.models.encoding import Encoded, Encoder
 from otoscope.models.loading import Loaded, load
 from otoscope.models.option_logits import single_tokens
 from otoscope.models.presets import PRESETS
-from otoscope.models.room import Room, in_room
 
+R = TypeVar("R")
 IGNORED_KEYS = {
     "_from_model_config",
     "output_attentions",
@@ -39,18 +40,18 @@ class TransformersModel:
         loaded: Weights and processor.
         encoder: Turns questions into inputs.
         settings: How it answers.
-        room: The size of a batch, which shrinks when memory runs out.
+        limit: The size of a batch, which shrinks when memory runs out.
     """
 
     loaded: Loaded
     encoder: Encoder
     settings: Settings
-    room: Room
+    limit: BatchSize
 
     @property
     def batch_size(self) -> int:
         """Questions at once."""
-        return self.room.batch_size
+        return self.limit.size
 
     @property
     def sampling_rate(self) -> int:
@@ -133,14 +134,24 @@ class TransformersModel:
                 told = self.loaded.model(**self.given(batch).inputs, use_cache=False).logits
             return told[:, -1, tokens].float().cpu().numpy()  # padded on the left
 
-        rows = []
+        return np.concatenate(self.in_batches(questions, logits))
+
+    def in_batches(
+        self, questions: Sequence[Request], work: Callable[[Sequence[Request]], R]
+    ) -> list[R]:
+        """The results of a function that is applied to batches that fit into memory.
+
+        Raises:
+            ModelError: A question does not fit even alone.
+        """
+        results: list[R] = []
         alone = not self.loaded.family.batched
-        for batch, made in in_room(self.room, questions, logits, alone=alone):
-            if made is None:
+        for batch, result in in_batches(self.limit, questions, work, alone=alone):
+            if result is None:
                 name = batch[0].question.question_id
                 raise ModelError(f"out of memory with question {name!r} alone")
-            rows.append(made)
-        return np.concatenate(rows)
+            results.append(result)
+        return results
 
     def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """One answer a question, in order.
@@ -154,14 +165,16 @@ class TransformersModel:
             places = [
                 n for n, request in enumerate(questions) if bool(request.audio_inputs) is with_clips
             ]
-            answers |= dict(zip(places, self._in_room([questions[n] for n in places]), strict=True))
+            answers |= dict(
+                zip(places, self._in_batches([questions[n] for n in places]), strict=True)
+            )
         return [answers[n] for n in range(len(questions))]
 
-    def _in_room(self, questions: Sequence[Request]) -> list[Answer]:
+    def _in_batches(self, questions: Sequence[Request]) -> list[Answer]:
         """Answers in batches that fit; drawn answers come one by one, so none moves another."""
         answers: list[Answer] = []
         alone = self._generation.do_sample or not self.loaded.family.batched
-        for batch, answered in in_room(self.room, questions, self._answered, alone=alone):
+        for batch, answered in in_batches(self.limit, questions, self._answered, alone=alone):
             if answered is None:
                 seconds = sum(audio.duration_s for audio in batch[0].audio_inputs)
                 detail = f"out of memory with this question alone ({seconds:.1f} s of sound)"
@@ -273,4 +286,4 @@ def open_transformers(
         loaded.processor, loaded.family, loaded.sampling_rate, loaded.window_s, on_long
     )
     settings = Settings(chosen, max_new_tokens or chosen.max_new_tokens, logprobs)
-    return TransformersModel(loaded, encoder, settings, Room(batch_size))
+    return TransformersModel(loaded, encoder, settings, BatchSize(batch_size))

@@ -14,7 +14,6 @@ import numpy as np
 
 from otoscope.models.base import ModelError, Request
 from otoscope.models.families import module_at
-from otoscope.models.room import in_room
 from otoscope.models.transformers_models import TransformersModel
 from otoscope.prompts.questions import answer_word
 from otoscope.representations.hidden_states import HiddenStates
@@ -71,17 +70,7 @@ class TransformersExtractor:
             ModelError: A question cannot be put to this model, has no clip or several, or does not
                 fit into memory even alone.
         """
-
-        def work(batch: Sequence[Request]) -> HiddenStates:
-            return self._extract(batch, sites)
-
-        seen = []
-        alone = not self.model.loaded.family.batched
-        for batch, found in in_room(self.model.room, questions, work, alone=alone):
-            if found is None:
-                name = batch[0].question.question_id
-                raise ModelError(f"out of memory with question {name!r} alone")
-            seen.append(found)
+        seen = self.model.in_batches(questions, lambda batch: self._extract(batch, sites))
         states = {
             site: np.concatenate([one.states[site] for one in seen])
             for site in sites

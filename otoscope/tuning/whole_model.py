@@ -12,7 +12,7 @@ import peft
 import torch
 
 from otoscope.models.base import Request
-from otoscope.models.room import ran_out
+from otoscope.models.batching import is_out_of_memory
 from otoscope.models.transformers_models import TransformersModel
 from otoscope.tuning.config import TuningError
 from otoscope.tuning.dropout import DropoutContext
@@ -59,7 +59,7 @@ class TrainableModel:
         try:
             return [self._learnt(place, epoch) for place in places]
         except RuntimeError as error:
-            if not ran_out(error):
+            if not is_out_of_memory(error):
                 raise
             raise TuningError(
                 "out of memory with one clip a pass; try --gradient-checkpointing, --dtype "

@@ -271,7 +271,7 @@ class TestMemory:
         def counting(**given):
             sizes.append(len(given["input_ids"]))
             if sizes[-1] > holds:
-                raise torch.OutOfMemoryError("CUDA out of memory")
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
             return forward(**given)
 
         monkeypatch.setattr(model.loaded.model, "forward", counting)

@@ -63,7 +63,7 @@ def test_where_memory_runs_out_it_is_said_what_helps(tmp_path, monkeypatch):
     trainable, *_ = tiny_job(tiny.save(tiny.qwen2_audio(), tmp_path), n=8)
 
     def full(place):
-        raise torch.OutOfMemoryError("CUDA out of memory")
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
 
     monkeypatch.setattr(trainable, "_logits", full)
     with pytest.raises(TuningError, match="out of memory with one clip a pass; try --gradient"):
