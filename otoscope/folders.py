@@ -1,4 +1,4 @@
-"""Where things that can be made again are kept."""
+"""The cache folder."""
 
 import os
 from pathlib import Path

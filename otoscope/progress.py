@@ -1,4 +1,4 @@
-"""Progress bars with rate and time left; silent where nobody watches."""
+"""Progress bars with rate and time left."""
 
 import contextlib
 import time
@@ -6,89 +6,87 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 
-class Step(Protocol):
-    """Tells a bar how far things are."""
+class Advance(Protocol):
+    """Moves a progress bar."""
 
     def __call__(self, n: int = 1, *, total: bool = False, note: str = "") -> None:
-        """`n` more are done, or `n` in all; `note` is shown beside."""
+        """`n` more are done, or `n` in total; `note` is printed beside."""
 
 
 class Progress:
-    """Shows nothing; what a library call uses."""
+    """Prints nothing: the default of library calls."""
 
     @contextlib.contextmanager
-    def bar(self, name: str, n: int) -> Iterator[Step]:
-        """A bar for `n` things."""
+    def bar(self, name: str, n: int) -> Iterator[Advance]:
+        """A bar for `n` things, named by what is done to them."""
         yield lambda n=1, total=False, note="": None
 
 
-class Shown(Progress):
-    """Bars on a terminal; a line now and then where output is not one."""
+class ProgressBars(Progress):
+    """Bars on a terminal; elsewhere a line every few seconds."""
 
-    def __init__(self, *, every_s: float = 10.0, say: Callable[[str], None] = print) -> None:
-        self.every_s, self.say = every_s, say
+    def __init__(self, *, every_s: float = 10.0, write_line: Callable[[str], None] = print) -> None:
+        self.every_s, self.write_line = every_s, write_line
 
     @contextlib.contextmanager
-    def bar(self, name: str, n: int) -> Iterator[Step]:
+    def bar(self, name: str, n: int) -> Iterator[Advance]:
         """A bar for `n` things."""
+        from rich import progress as rich
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            SpinnerColumn,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-        from rich.progress import (
-            Progress as Bars,
-        )
 
         if not Console().is_terminal:
-            with self._lines(name, n) as step:
-                yield step
+            with self._lines(name, n) as advance:
+                yield advance
             return
         columns = (
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}"),
+            rich.SpinnerColumn(),
+            rich.TextColumn("{task.description}"),
+            rich.BarColumn(),
+            rich.MofNCompleteColumn(),
+            rich.TextColumn("{task.fields[rate]}"),
+            rich.TimeRemainingColumn(),
+            rich.TextColumn("{task.fields[note]}"),
         )
-        with Bars(*columns) as bars:
+        with rich.Progress(*columns) as bars:
             task = bars.add_task(name, total=n, rate="", note="")
             began, done = time.monotonic(), 0
 
-            def step(n: int = 1, *, total: bool = False, note: str = "") -> None:
+            def advance(n: int = 1, *, total: bool = False, note: str = "") -> None:
                 nonlocal done
                 done = n if total else done + n
                 rate = _rate(done / max(time.monotonic() - began, 1e-9))
                 bars.update(task, completed=done, rate=rate, note=note)
 
-            yield step
+            yield advance
 
     @contextlib.contextmanager
-    def _lines(self, name: str, most: int) -> Iterator[Step]:
+    def _lines(self, name: str, most: int) -> Iterator[Advance]:
         began = last = time.monotonic()
         done = 0
 
-        def step(n: int = 1, *, total: bool = False, note: str = "") -> None:
+        def advance(n: int = 1, *, total: bool = False, note: str = "") -> None:
             nonlocal done, last
             done = n if total else done + n
             now = time.monotonic()
             if now - last >= self.every_s and done:
                 last, rate = now, done / (now - began)
                 left = (most - done) / rate
-                told = f", {note}" if note else ""
-                self.say(f"{name}: {done} of {most}, {_rate(rate)}, {left:.0f} s left{told}")
+                beside = f", {note}" if note else ""
+                self.write_line(
+                    f"{name}: {done} of {most}, {_rate(rate)}, {left:.0f} s left{beside}"
+                )
 
-        yield step
-        self.say(f"{name}: {done} of {max(most, done)} in {time.monotonic() - began:.1f} s")
+        yield advance
+        self.write_line(f"{name}: {done} of {max(most, done)} in {time.monotonic() - began:.1f} s")
+
+
+def progress_of(rank: int) -> Progress:
+    """Bars in the first of several processes, nothing in the others."""
+    return Progress() if rank else ProgressBars()
 
 
 def _rate(per_s: float) -> str:
-    """With two digits where things are slow.
+    """Two digits where things are slow.
 
     >>> _rate(123.4), _rate(0.0456)
     ('123/s', '0.046/s')

@@ -20,84 +20,91 @@ from typing import Annotated, Any
 
 import typer
 
-from otoscope.cli_run import plain_errors
+from otoscope.cli.errors import program
+from otoscope.cli.options import Epochs, LearningRate, TrainBatchSize, WeightDecay
 
 GIB = 2**30
 
 
 def linear_probe(
-    features: Annotated[Path, typer.Option(help="Written by trainers.extract.")],
-    out: Annotated[Path, typer.Option(help="The probes; run again to resume, or to add.")],
+    features: Annotated[Path, typer.Option(help="Features: a folder of trainers.extract.")],
+    out: Annotated[Path, typer.Option(help="Output: the probes; run again to resume, or to add.")],
     probe_split: Annotated[
         str,
         typer.Option(
-            help="`published`: train on train and validation, test on test. `grouped`: "
-            "cross-validate by source over all rows."
+            help="Train and test rows: `published` trains on train and validation and tests on "
+            "test; `grouped` cross-validates by source over all rows."
         ),
     ] = "published",
     sites: Annotated[
-        str | None, typer.Option(help="As for trainers.extract; all when absent.")
+        str | None, typer.Option(help="Sites, comma-separated; all when absent.")
     ] = None,
     categories: Annotated[
-        str | None, typer.Option(help="Separated by commas; all when absent.")
+        str | None, typer.Option(help="Categories, comma-separated; all when absent.")
     ] = None,
     test_features: Annotated[
         Path | None,
-        typer.Option(help="Test on these rows instead, such as those of the other profile."),
+        typer.Option(help="Features to test on instead, e.g. of the other profile."),
     ] = None,
     run: Annotated[
         Path | None,
-        typer.Option(help="A run of the same model and prompt, joined by item."),
+        typer.Option(help="Run folder of the same model and prompt, joined by item."),
     ] = None,
-    folds: Annotated[int, typer.Option(help="Of `--probe-split grouped`.")] = 5,
-    seeds: Annotated[str, typer.Option(help="Separated by commas.")] = "1234",
-    controls: Annotated[int, typer.Option(help="Control labellings, by source.")] = 1,
-    ridge: Annotated[bool, typer.Option(help="Fit the ridge baseline too.")] = True,
-    epochs: Annotated[int, typer.Option(help="The last one is used.")] = 200,
-    batch_size: Annotated[int, typer.Option(help="Rows in an optimizer step.")] = 512,
-    learning_rate: Annotated[float, typer.Option(help="Of AdamW.")] = 1e-3,
-    weight_decay: Annotated[float, typer.Option(help="Of AdamW.")] = 1e-4,
+    folds: Annotated[int, typer.Option(help="Folds of `--probe-split grouped`.")] = 5,
+    seeds: Annotated[str, typer.Option(help="Random seeds, comma-separated.")] = "1234",
+    controls: Annotated[int, typer.Option(help="Random-label controls, by source.")] = 1,
+    ridge: Annotated[bool, typer.Option(help="Add a ridge baseline.")] = True,
+    epochs: Epochs = 200,
+    train_batch_size: TrainBatchSize = 512,
+    learning_rate: LearningRate = 1e-3,
+    weight_decay: WeightDecay = 1e-4,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="In parallel; by default all cores are used.")
+        int | None,
+        typer.Option(min=1, help="Threads; all cores, divided by processes, when absent."),
     ] = None,
-    memory: Annotated[float, typer.Option(help="GiB of memory for a process.")] = 8.0,
+    memory_gib: Annotated[float, typer.Option(help="GiB of memory for each process.")] = 8.0,
 ) -> None:
-    """Trains the probes that the folder lacks, and writes the tables when none is missing."""
+    """Trains linear probes on extracted features, and writes their tables.
+
+    accelerate launch -m trainers.linear_probe --features features/qwen2 --out probes/qwen2
+
+    The same command resumes where it stopped. Other --sites and --categories add to the folder.
+    """
     from otoscope.probes.predictions import ProbeConfig
     from otoscope.probes.probe import ProbeRecipe
     from otoscope.probes.probe_set import plan_probes
-    from otoscope.progress import Progress, Shown
+    from otoscope.processes import own_share
+    from otoscope.progress import progress_of
     from otoscope.representations.features import ANSWER, Features
     from otoscope.representations.sites import parse_sites
 
-    rank, world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
-    with plain_errors():
-        train = Features.open(features)
-        probes = plan_probes(
-            train,
-            out,
-            config=ProbeConfig(
-                split=probe_split,
-                n_folds=folds,
-                seeds=parse_seeds(seeds),
-                n_controls=controls,
-                ridge=ridge,
-                recipe=ProbeRecipe(learning_rate, weight_decay, epochs, batch_size),
-            ),
-            sites=parse_sites(sites, [s for s in train.sites if s != ANSWER]) if sites else (),
-            categories=categories.split(",") if categories else (),
-            test_features=None if test_features is None else Features.open(test_features),
+    rank, world = own_share()
+    train = Features.open(features)
+    probes = plan_probes(
+        train,
+        out,
+        config=ProbeConfig(
+            split=probe_split,
+            n_folds=folds,
+            seeds=parse_seeds(seeds),
+            n_controls=controls,
+            ridge=ridge,
+            recipe=ProbeRecipe(learning_rate, weight_decay, epochs, train_batch_size),
+        ),
+        sites=parse_sites(sites, [s for s in train.sites if s != ANSWER]) if sites else (),
+        categories=categories.split(",") if categories else (),
+        test_features=None if test_features is None else Features.open(test_features),
+    )
+    n_own = len(probes.jobs[rank::world])
+    n_threads = threads or max(1, (os.cpu_count() or 1) // world)
+    with progress_of(rank).bar("Training probes", n_own) as step:
+        n_trained = probes.train(
+            step, rank=rank, world=world, n_threads=n_threads, memory_bytes=round(memory_gib * GIB)
         )
-        n_own = len(probes.jobs[rank::world])
-        n_threads = threads or max(1, (os.cpu_count() or 1) // world)
-        with (Shown() if rank == 0 else Progress()).bar("Probing", n_own) as step:
-            n_trained = probes.train(
-                step, rank=rank, world=world, n_threads=n_threads, memory_bytes=round(memory * GIB)
-            )
-        of = f" by process {rank} of {world}" if world > 1 else ""
-        typer.echo(f"{out}: {n_trained} of {n_own} categories and sites probed now{of}")
-        if not probes.missing():  # the last process writes the tables
-            write_results(out, train.description, run)
+    of = f" by process {rank} of {world}" if world > 1 else ""
+    typer.echo(f"{out}: {n_trained} of {n_own} categories and sites probed now{of}")
+    if not probes.missing():  # the last process writes the tables
+        write_results(out, train.description, run)
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
@@ -145,4 +152,4 @@ def write_results(out: Path, about: Mapping[str, Any], run: Path | None) -> None
 
 
 if __name__ == "__main__":
-    typer.run(linear_probe)
+    program(linear_probe)()

@@ -27,7 +27,8 @@ import numpy as np
 import typer
 
 from otoscope.claims import FolderKind
-from otoscope.cli_run import plain_errors
+from otoscope.cli.errors import program
+from otoscope.cli.options import LearningRate, Seed, TrainBatchSize
 from otoscope.errors import InputError
 
 ASKED = ("volume", "background_noise")
@@ -251,37 +252,49 @@ def examine(model: Any, splits: Any, asked: Sequence[str]) -> dict[str, dict[str
 
 def listener(
     dataset: Annotated[
-        str, typer.Option(help="A folder with splits train and test, whose sources differ.")
+        str,
+        typer.Option(help="Dataset: a folder with splits train and test that share no source."),
     ],
-    out: Annotated[Path, typer.Option(help="The model; new.")],
-    ask: Annotated[
+    out: Annotated[Path, typer.Option(help="Output: the model.")],
+    category: Annotated[
         list[str] | None,
-        typer.Option(help="A category to answer; may be repeated. Volume and noise when absent."),
+        typer.Option(
+            help="Acoustic factor, e.g. `volume` or `voice_pitch`; may be repeated. "
+            "`volume` and `background_noise` when absent."
+        ),
     ] = None,
     overlaid: Annotated[
-        bool, typer.Option(help="Lay the asked changes over clips of the other categories too.")
+        bool, typer.Option(help="Apply these factors to clips of the other categories too.")
     ] = True,
-    steps: Annotated[int, typer.Option(help="Of training.")] = 150,
-    batch_size: Annotated[int, typer.Option(help="Clips a step.")] = 16,
-    learning_rate: Annotated[float, typer.Option(help="Of AdamW, at its highest.")] = 3e-3,
-    width: Annotated[int, typer.Option(help="Of every layer.")] = 64,
-    layers: Annotated[int, typer.Option(help="Of the decoder.")] = 4,
-    mels: Annotated[int, typer.Option(help="Bands that it hears.")] = 32,
-    window_s: Annotated[int, typer.Option(help="The longest clip that it hears.")] = 8,
-    seed: Annotated[int, typer.Option(help="Another seed, another listener.")] = 0,
+    steps: Annotated[int, typer.Option(help="Optimizer steps.")] = 150,
+    train_batch_size: TrainBatchSize = 16,
+    learning_rate: LearningRate = 3e-3,
+    width: Annotated[int, typer.Option(help="Hidden size.")] = 64,
+    layers: Annotated[int, typer.Option(help="Decoder layers.")] = 4,
+    mels: Annotated[int, typer.Option(help="Mel bands.")] = 32,
+    window_s: Annotated[int, typer.Option(help="Longest clip in seconds.")] = 8,
+    seed: Seed = 0,
 ) -> None:
-    """Trains it, and prints how well it answers about sources that it never heard."""
-    with plain_errors():
-        shape = {
-            "width": width, "n_decoder_layers": layers, "n_mels": mels, "window_s": window_s,
-        }  # fmt: skip
-        lesson = Lesson(
-            tuple(ask or ASKED), overlaid, steps, batch_size, learning_rate, seed=seed, shape=shape
-        )
-        told = make(dataset, lesson, out)
-    for category, share in told["unseen"].items():
+    """Trains a tiny audio language model, and prints its accuracy on sources not trained on.
+
+    python -m trainers.listener --dataset demo/listening/paper --out demo/listener
+    """
+    shape = {
+        "width": width, "n_decoder_layers": layers, "n_mels": mels, "window_s": window_s,
+    }  # fmt: skip
+    lesson = Lesson(
+        tuple(category or ASKED),
+        overlaid,
+        steps,
+        train_batch_size,
+        learning_rate,
+        seed=seed,
+        shape=shape,
+    )
+    told = make(dataset, lesson, out)
+    for name, share in told["unseen"].items():
         typer.echo(
-            f"{category.replace('_', ' ')}: {100 * share['estimate']:.1f} % "
+            f"{name.replace('_', ' ')}: {100 * share['estimate']:.1f} % "
             f"[{100 * share['low']:.1f}, {100 * share['high']:.1f}] right, of {share['n']:,} clips "
             f"of {share['n_sources']} sources that it never heard"
         )
@@ -300,7 +313,7 @@ def make(dataset: str, lesson: Lesson, out: Path) -> dict[str, Any]:
     from otoscope.models.encoding import Encoder
     from otoscope.models.families import FAMILIES
     from otoscope.models.opening import open_model
-    from otoscope.progress import Shown
+    from otoscope.progress import ProgressBars
     from trainers.tiny_audio_model import Shape, tiny_audio_model
 
     train, test = (open_splits(dataset, [split]) for split in ("train", "test"))
@@ -323,7 +336,7 @@ def make(dataset: str, lesson: Lesson, out: Path) -> dict[str, Any]:
         encoder = Encoder(processor, FAMILIES["qwen2_audio"], rate, float(shape.window_s))
         clips = Clips(train, lesson)
         model.train()
-        with Shown().bar("Learning", lesson.n_steps) as step:
+        with ProgressBars().bar("Training", lesson.n_steps) as step:
             losses = fit(model, encoder, clips, step)
         partial = out.with_name(f".{out.name}.{os.getpid()}")
         shutil.rmtree(partial, ignore_errors=True)
@@ -393,4 +406,4 @@ def write_record(folder: Path, told: Mapping[str, Any], dataset: str) -> None:
 
 
 if __name__ == "__main__":
-    typer.run(listener)
+    program(listener)()

@@ -2,13 +2,13 @@
 
 accelerate launch -m trainers.lora --dataset ./vocalgrad --model transformers:PATH_OR_ID@REV \
     --category volume --scope all_linear --out adapters/volume
-accelerate launch -m trainers.lora --from-states features/qwen2 --scope lm_head \
+accelerate launch -m trainers.lora --features features/qwen2 --scope lm_head \
     --model transformers:PATH_OR_ID@REV --category volume --out adapters/volume-head
 
 The defaults are the published settings. --dry-run lists the layers that would be adapted, the clips
 and the tokens of each answer. Stopped at any moment, or killed, the same command goes on from its
 latest checkpoint, and the weights come out as if nothing had happened. Any number of processes that
-divides --batch-size makes the same weights. The result is what --adapter of `otoscope run` takes:
+divides --train-batch-size makes the same weights. --adapter of `otoscope run` takes the result:
 
     ADAPTER/adapter_model.safetensors, adapter_config.json   as PEFT reads them
     ADAPTER/README.md                                        its card
@@ -23,19 +23,23 @@ from typing import Annotated, Any
 
 import typer
 
-from otoscope.cli_options import (
-    DeviceMap,
-    Dtype,
-    OnLong,
+from otoscope.cli.errors import program
+from otoscope.cli.options import (
+    WEIGHTS,
+    Epochs,
+    LearningRate,
+    LimitSources,
     PromptName,
     Revision,
-    SourcesOfEachSplit,
-    TrustRemoteCode,
+    Seed,
+    TrainBatchSize,
+    TransformersSpec,
+    WeightDecay,
+    model_options,
 )
-from otoscope.cli_run import plain_errors
 
-SCOPES_TOLD = "lm_head: the output layer. decoder: the language model below it. all_linear: all " \
-    "linear layers, the output layer and the audio tower among them."  # fmt: skip
+SCOPE = "Layers to adapt: lm_head (the output layer), decoder (the language model below it) or " \
+    "all_linear (all linear layers, output layer and audio tower included)."  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -59,57 +63,59 @@ class TrainingJob:
     notes: tuple[str, ...]
 
 
+@model_options(*WEIGHTS)
 def lora(
-    model: Annotated[str, typer.Option(help=r"transformers:PATH_OR_ID\[@REVISION].")],
+    model: TransformersSpec,
     category: Annotated[
-        list[str], typer.Option(help="What is taught, e.g. volume; may be repeated.")
+        list[str],
+        typer.Option(help="Acoustic factor, e.g. `volume` or `voice_pitch`; may be repeated."),
     ],
-    out: Annotated[Path, typer.Option(help="The adapter; run again to go on.")],
+    out: Annotated[Path, typer.Option(help="Output: the adapter; run again to resume.")],
+    model_options: dict[str, Any],
     dataset: Annotated[
-        str | None, typer.Option(help="A folder or a Hub repository with a split train.")
+        str | None,
+        typer.Option(help="Dataset: a folder or a Hub repository with a split train."),
     ] = None,
-    from_states: Annotated[
+    features: Annotated[
         Path | None,
         typer.Option(
-            help="Instead of --dataset, with --scope lm_head: features with the site `answer`, "
-            "written by trainers.extract. The model is not loaded."
+            help="Features: a folder of trainers.extract with the site `answer`, instead of "
+            "--dataset and with --scope lm_head; the model is not loaded."
         ),
     ] = None,
-    scope: Annotated[str, typer.Option(help=SCOPES_TOLD)] = "lm_head",
-    split: Annotated[
+    scope: Annotated[str, typer.Option(help=SCOPE)] = "lm_head",
+    validation: Annotated[
         str,
         typer.Option(
-            help="How to validate. `source`: on sources that taught nothing. `paper`: on a tenth "
-            "of the clips, as published, so that every source teaches too."
+            help="Validation rows: `source` holds out whole sources; `paper` holds out a tenth of "
+            "the clips, as published, so that every source is trained on too."
         ),
     ] = "source",
     dry_run: Annotated[
-        bool, typer.Option(help="List layers, clips and tokens of answers; train nothing.")
+        bool, typer.Option(help="Dry run: list layers, clips and tokens of answers.")
     ] = False,
     prompt: PromptName = "main",
     config: Annotated[
         list[str] | None,
-        typer.Option(help="Config; may be repeated. Those of the categories when absent."),
+        typer.Option(help="Dataset config; may be repeated, those of the categories when absent."),
     ] = None,
     revision: Revision = None,
-    limit_sources: SourcesOfEachSplit = None,
-    rank: Annotated[int, typer.Option(help="Of the addition.")] = 8,
-    alpha: Annotated[int, typer.Option(help="The addition is scaled by alpha / rank.")] = 16,
-    dropout: Annotated[float, typer.Option(help="Of what enters the addition.")] = 0.05,
-    learning_rate: Annotated[float, typer.Option(help="Of AdamW; stays what it is.")] = 2e-4,
-    weight_decay: Annotated[float, typer.Option(help="Of AdamW.")] = 0.0,
-    batch_size: Annotated[int, typer.Option(help="Clips a step, over all processes.")] = 16,
-    epochs: Annotated[int, typer.Option(help="The last step's weights are the result.")] = 1,
-    max_norm: Annotated[float, typer.Option(help="Longer gradients are shortened to it.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="Of first weights, masks, order and division.")] = 1234,
-    checkpoint_every: Annotated[int, typer.Option(min=1, help="Steps; most a kill costs.")] = 50,
+    limit_sources: LimitSources = None,
+    lora_rank: Annotated[int, typer.Option(help="LoRA rank.")] = 8,
+    lora_alpha: Annotated[int, typer.Option(help="LoRA alpha; the scale is alpha / rank.")] = 16,
+    lora_dropout: Annotated[float, typer.Option(help="LoRA dropout.")] = 0.05,
+    learning_rate: LearningRate = 2e-4,
+    weight_decay: WeightDecay = 0.0,
+    train_batch_size: TrainBatchSize = 16,
+    epochs: Epochs = 1,
+    max_grad_norm: Annotated[float, typer.Option(help="Gradients are clipped to this norm.")] = 1.0,
+    seed: Seed = 1234,
+    checkpoint_every: Annotated[
+        int, typer.Option(min=1, help="Steps between checkpoints, the most that a kill can lose.")
+    ] = 50,
     gradient_checkpointing: Annotated[
         bool, typer.Option(help="Less memory, more time, the same weights.")
     ] = True,
-    dtype: Dtype = None,
-    device_map: DeviceMap = None,
-    on_long: OnLong = None,
-    trust_remote_code: TrustRemoteCode = False,
 ) -> None:
     """Teaches a model to name the direction of a change, and writes the adapter with its card.
 
@@ -125,7 +131,7 @@ def lora(
     command again to go on after a kill. The second line really starts two processes, on GPUs or,
     where there are none, on the CPU (`--cpu --num_processes 2` starts one); they make the weights
     that one makes. The output layer alone learns fastest from kept states: extract the site
-    `answer` with trainers.extract, then give --from-states.
+    `answer` with trainers.extract, then give --features.
 
     The defaults are the published settings. No published checkpoint was ever trained with this:
     it was tested on small models of random weights.
@@ -133,55 +139,56 @@ def lora(
     from otoscope.tuning.config import TrainingConfig, TuningError
     from otoscope.tuning.training import SingleProcess
 
-    with plain_errors():
-        settings = TrainingConfig(
-            scope, rank, alpha, dropout, learning_rate, weight_decay, batch_size, epochs, max_norm,
-            seed,
-        )  # fmt: skip
-        team = processes()
-        settings.share(team.num_processes)
-        if (dataset is None) == (from_states is None):
-            raise TuningError("give either --dataset, or --from-states with --scope lm_head")
-        if team.num_processes > 1 and device_map is not None:
-            raise TuningError(
-                "--device-map spreads one model over all GPUs, and each process has a model of its "
-                "own: leave it out, or start one process"
-            )
-        of_loading = {
-            "config": config, "revision": revision, "limit-sources": limit_sources, "dtype": dtype,
-            "device-map": device_map, "on-long": on_long,
-        }  # fmt: skip
-        given = [name for name, value in of_loading.items() if value is not None]
-        if from_states is not None and given:
-            raise TuningError(
-                f"--{given[0]} was decided when the states were extracted; leave it out"
-            )
-        if from_states is not None:
-            if team.process_index:
-                typer.echo("an output layer is trained from states by the first process alone")
-                return
-            team = SingleProcess()
-            job = with_states(
-                from_states, model, category, settings, split, prompt, trust_remote_code
-            )
-        else:
-            loading = {
-                "dtype": dtype, "device_map": device_map, "on_long": on_long,
-                "trust_remote_code": trust_remote_code or None,
-            }  # fmt: skip
-            chosen = {
-                "configs": config or (), "prompt": prompt, "revision": revision,
-                "limit_sources": limit_sources,
-            }  # fmt: skip
-            job = with_model(
-                str(dataset), model, category, settings, split, chosen, loading,
-                checkpointing=gradient_checkpointing and scope != "lm_head",
-            )  # fmt: skip
-        if team.process_index == 0:
-            show(job, settings, team.num_processes)
-        if dry_run:
+    settings = TrainingConfig(
+        scope, lora_rank, lora_alpha, lora_dropout, learning_rate, weight_decay,
+        train_batch_size, epochs, max_grad_norm, seed,
+    )  # fmt: skip
+    team = processes()
+    settings.share(team.num_processes)
+    if (dataset is None) == (features is None):
+        raise TuningError("give either --dataset, or --features with --scope lm_head")
+    if team.num_processes > 1 and "device_map" in model_options:
+        raise TuningError(
+            "--device-map spreads one model over all GPUs, and each process has a model of its "
+            "own: leave it out, or start one process"
+        )
+    of_loading = {
+        "config": config, "revision": revision, "limit-sources": limit_sources, **model_options
+    }  # fmt: skip
+    given = [
+        name.replace("_", "-") for name, value in of_loading.items()
+        if value is not None and name != "trust_remote_code"
+    ]  # fmt: skip
+    if features is not None and given:
+        raise TuningError(f"--{given[0]} was decided when the states were extracted; leave it out")
+    if features is not None:
+        if team.process_index:
+            typer.echo("an output layer is trained from states by the first process alone")
             return
-        tune(job, settings, out, team, model, checkpoint_every)
+        team = SingleProcess()
+        job = with_states(
+            features,
+            model,
+            category,
+            settings,
+            validation,
+            prompt,
+            "trust_remote_code" in model_options,
+        )
+    else:
+        chosen = {
+            "configs": config or (), "prompt": prompt, "revision": revision,
+            "limit_sources": limit_sources,
+        }  # fmt: skip
+        job = with_model(
+            str(dataset), model, category, settings, validation, chosen, model_options,
+            checkpointing=gradient_checkpointing and scope != "lm_head",
+        )  # fmt: skip
+    if team.process_index == 0:
+        show(job, settings, team.num_processes)
+    if dry_run:
+        return
+    tune(job, settings, out, team, model, checkpoint_every)
 
 
 def with_model(
@@ -219,7 +226,7 @@ def with_model(
     opened = open_model(model, **loading)
     if not isinstance(opened, TransformersModel):
         raise TuningError(f"{model}: only models of transformers can be trained here")
-    long = None if loading["on_long"] == "flag" else opened.max_audio_s
+    long = None if loading.get("on_long") == "flag" else opened.max_audio_s
     asked.refuse_unheard(long)
     first = asked.plans["train"]
     hearing(opened, first.items, first.questions, asked.fill)
@@ -285,7 +292,7 @@ def with_states(
     if settings.scope != "lm_head":
         raise TuningError(
             f"kept states teach the output layer only, not {settings.scope!r}: what lies below it "
-            "would change the states; leave out --from-states"
+            "would change the states; leave out --features"
         )
     kind, name, revision = parse_spec(model)
     if kind != "transformers" or name is None:
@@ -442,7 +449,7 @@ def tune(job: TrainingJob, settings: Any, out: Path, team: Any, model: str, ever
         TuningError: The folder holds something else, or a loss is not finite.
     """
     from otoscope.models.opening import parse_spec
-    from otoscope.progress import Progress, Shown
+    from otoscope.progress import progress_of
     from otoscope.tuning.checkpoints import ADAPTERS, Checkpoints
     from otoscope.tuning.record import read_record, summary
     from otoscope.tuning.training import TrainingHistory, train
@@ -460,7 +467,7 @@ def tune(job: TrainingJob, settings: Any, out: Path, team: Any, model: str, ever
             checkpoints.begin(begun)
         history = train(
             job.trainable, job.examples, settings, checkpoints,
-            team=team, progress=Shown() if is_first else Progress(), every=every,
+            team=team, progress=progress_of(team.process_index), every=every,
         )  # fmt: skip
         if is_first:
             write(job, settings, out, begun, history, str(parse_spec(model).name))
@@ -489,4 +496,4 @@ def write(
 
 
 if __name__ == "__main__":
-    typer.run(lora)
+    program(lora)()

@@ -1,6 +1,6 @@
 """A whole study of one model: what it says, what it holds, and what teaching changes.
 
-accelerate launch -m trainers.study --config study.yaml
+accelerate launch -m trainers.study study.yaml
 
 Asks the model, keeps its states, probes them, teaches it a category at a time, asks and probes each
 taught model again, and ends in a report. Every step is a command of its own, in a process of its
@@ -28,12 +28,42 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.atomic import write_atomic
-from otoscope.cli_run import plain_errors
+from otoscope.cli.errors import program
 from otoscope.errors import InputError
+from otoscope.processes import own_share
 
 SCHEMA = 1
 OF_LAUNCHERS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_", "ACCELERATE_")
 """Environment that a launcher sets for its own processes, and that steps must not inherit."""
+
+RENAMED = {
+    "otoscope.cli": {
+        "--hearing-check": "--audio-input-check",
+        "--no-hearing-check": "--no-audio-input-check",
+        "refuse": "reject",
+    },
+    "trainers.extract": {
+        "--store": "--store-dtype",
+        "--memory": "--max-disk-gib",
+        "refuse": "reject",
+    },
+    "trainers.linear_probe": {
+        "--split": "--probe-split",
+        "--batch-size": "--train-batch-size",
+        "--memory": "--memory-gib",
+    },
+    "trainers.lora": {
+        "--from-states": "--features",
+        "--split": "--validation",
+        "--rank": "--lora-rank",
+        "--alpha": "--lora-alpha",
+        "--dropout": "--lora-dropout",
+        "--batch-size": "--train-batch-size",
+        "--max-norm": "--max-grad-norm",
+        "refuse": "reject",
+    },
+}
+"""Options of version 0.1 and their names today, by the command's module."""
 
 SEVERAL = (
     "--multi_gpu",
@@ -135,7 +165,17 @@ def read_config(path: Path) -> Config:
 
 def steps_of(config: Config) -> list[Step]:
     """Everything that a study does, in order."""
-    return list(_steps(config))
+    return [step._replace(command=tuple(current(step.command))) for step in _steps(config)]
+
+
+def current(command: Sequence[str]) -> list[str]:
+    """A command whose options may have their names of version 0.1, with today's names.
+
+    >>> current(["-m", "trainers.lora", "--rank", "4"])
+    ['-m', 'trainers.lora', '--lora-rank', '4']
+    """
+    names = next((RENAMED[word] for word in command if word in RENAMED), {})
+    return [names.get(word, word) for word in command]
 
 
 def _steps(config: Config) -> Iterator[Step]:
@@ -282,11 +322,14 @@ def _line(step: Step) -> str:
 def _refuse_other_commands(steps: Sequence[Step], out: Path) -> None:
     for step in steps:
         path = _done(out, step)
-        if path.exists() and path.read_text() != _line(step):
+        if not path.exists():
+            continue
+        recorded = shlex.join(current(shlex.split(path.read_text())))
+        if recorded != _line(step).strip():
             raise StudyError(
-                f"step {step.name} was done with another command:\n  {path.read_text().strip()}\n"
-                f"now it would be\n  {_line(step).strip()}\nchoose another `out`, or delete {path} "
-                f"and {step.folder} to do it again"
+                f"step {step.name} was done with another command, `{recorded}`; now it would be "
+                f"`{_line(step).strip()}`: choose another `out`, or delete {path} and "
+                f"{step.folder} to do it again"
             )
 
 
@@ -304,28 +347,29 @@ def _note(config: Config, steps: Sequence[Step]) -> None:
 
 
 def study(
-    config: Annotated[Path, typer.Option(help="YAML; trainers/study.yaml is an example.")],
+    config: Annotated[
+        Path,
+        typer.Argument(metavar="STUDY.yaml", help="The study; trainers/study.yaml is an example."),
+    ],
     dry_run: Annotated[
-        bool, typer.Option(help="List the steps and their commands; do nothing.")
+        bool, typer.Option(help="Dry run: list the steps and their commands.")
     ] = False,
 ) -> None:
     """Asks, extracts, probes, teaches, asks again; ends in a report.
 
-    \b
-    accelerate launch -m trainers.study --config trainers/study.yaml
-    python -m trainers.study --config trainers/study.yaml --dry-run
+    accelerate launch -m trainers.study trainers/study.yaml
+    python -m trainers.study trainers/study.yaml --dry-run
     """
-    if int(os.environ.get("RANK", "0")):
+    if own_share()[0]:
         return  # steps start processes of their own; `processes` says how many
-    with plain_errors():
-        settings = read_config(config)
-        if not dry_run:
-            conduct(settings)
-            return
-        for step in steps_of(settings):
-            state = "done" if _done(settings.out, step).exists() else "to do"
-            typer.echo(f"{step.name:<28} {state:<6} {shlex.join(step.command[1:])}")
+    settings = read_config(config)
+    if not dry_run:
+        conduct(settings)
+        return
+    for step in steps_of(settings):
+        state = "done" if _done(settings.out, step).exists() else "to do"
+        typer.echo(f"{step.name:<28} {state:<6} {shlex.join(step.command[1:])}")
 
 
 if __name__ == "__main__":
-    typer.run(study)
+    program(study)()

@@ -1,4 +1,4 @@
-"""Make, check and look at VocalGrad.
+"""Build and check VocalGrad.
 
 python -m builders.vocalgrad build --source vctk:/data/VCTK-Corpus --out vocalgrad
 """
@@ -19,7 +19,6 @@ from builders.vocalgrad.dry import TYPICAL_S, unspoken_plan
 from builders.vocalgrad.finishing import finish
 from builders.vocalgrad.listening import Verify
 from builders.vocalgrad.making import (
-    BuildError,
     Estimate,
     OnError,
     estimate,
@@ -32,63 +31,68 @@ from builders.vocalgrad.side_by_side import write_side_by_side
 from builders.vocalgrad.spans_page import write_spans_page
 from builders.vocalgrad.survey import read_corrections, survey
 from otoscope.acoustics.spans import Policy, Problem
+from otoscope.cli.errors import App
+from otoscope.cli.options import OutPage, Overwrite, Profile
 from otoscope.folders import cache_folder
-from otoscope.progress import Shown
-from otoscope.registry import UnknownName
+from otoscope.progress import ProgressBars
 
-app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
-sources_app = typer.Typer(help="Which clips a corpus gives.", no_args_is_help=True)
+app = App(help=__doc__, no_args_is_help=True)
+sources_app = App(help="The source clips of a corpus.", no_args_is_help=True)
 app.add_typer(sources_app, name="sources")
 
 Where = Annotated[
     str,
     typer.Option(
         "--source",
-        help="KIND[:WHERE]: `voices[:N]` (N sources spoken by voices that ship in packages), "
+        help="Corpus: KIND[:WHERE], one of `voices[:N]` (N sources; the voices ship in packages), "
         "`vctk:PATH`, `folder:PATH`, `cv-spontaneous:PATH`, `dataset:PATH_OR_REPO`, "
         "`loquacious[:REPO_OR_FOLDER]`; the last two with `@REVISION` when read from the Hub.",
     ),
 ]
-Splits = Annotated[str, typer.Option(help="Comma-separated: test, train, validation.")]
+Splits = Annotated[
+    str, typer.Option(help="Splits to build, comma-separated: test, train, validation.")
+]
 Selection = Annotated[
     str,
     typer.Option(
-        help="`published` (our draw by the published rules), `frozen` (the published list; vctk, "
-        "loquacious), `all` (every clip; vctk)."
+        help="Selection of clips: `published` (our draw by the published rules), `frozen` (the "
+        "published list; vctk, loquacious), `all` (every clip; vctk)."
     ),
 ]
-Microphone = Annotated[str, typer.Option(help="VCTK 0.92: `mic1` or `mic2`.")]
+Microphone = Annotated[str, typer.Option(help="Microphone of VCTK 0.92: `mic1` or `mic2`.")]
 Metadata = Annotated[
     Path | None,
     typer.Option(
-        help="folder: CSV with file_name and, if known, speaker_id, sentence_id, transcript, "
-        "split, onset_sec, offset_sec, item_id, clip_id; default metadata.csv in the folder."
+        help="Metadata (folder): CSV with file_name and, if known, speaker_id, sentence_id, "
+        "transcript, split, onset_sec, offset_sec, item_id, clip_id; `metadata.csv` when absent."
     ),
 ]
-Licence = Annotated[str, typer.Option(help="folder, dataset: Hub licence identifier for the card.")]
-Attribution = Annotated[str, typer.Option(help="folder, dataset: who made the recordings.")]
-Language = Annotated[str, typer.Option(help="folder, dataset: language code for the card.")]
-FromSplit = Annotated[str, typer.Option(help="dataset: the split to read.")]
-Config = Annotated[str, typer.Option(help="dataset: the config to read.")]
-AudioColumn = Annotated[str, typer.Option(help="dataset: the column with audio.")]
+Licence = Annotated[
+    str, typer.Option(help="Licence for the card (folder, dataset): a Hub identifier.")
+]
+Attribution = Annotated[str, typer.Option(help="Attribution for the card (folder, dataset).")]
+Language = Annotated[str, typer.Option(help="Language code for the card (folder, dataset).")]
+FromSplit = Annotated[str, typer.Option(help="Split to read (dataset).")]
+Config = Annotated[str, typer.Option(help="Dataset config.")]
+AudioColumn = Annotated[str, typer.Option(help="Audio column (dataset).")]
 Limit = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="At most so many sources a split, spread over speakers; of a dataset its first rows, "
-        "before they are divided into splits.",
+        help="Use at most N sources of each split; spread over speakers, or the first rows of a "
+        "dataset before it is divided into splits.",
     ),
 ]
 Corrections = Annotated[
-    Path | None, typer.Option(help="CSV of corrected spans, as the page of `spans` saves it.")
+    Path | None, typer.Option(help="Corrected spans: the CSV that the page of `spans` saves.")
 ]
-NothingFound = Annotated[Policy, typer.Option(help="A clip without a detectable span.")]
-Short = Annotated[Policy, typer.Option(help="A detected span under 1 s.")]
-LoudStart = Annotated[Policy, typer.Option(help="A clip that begins with speech.")]
+NothingFound = Annotated[Policy, typer.Option(help="Policy for a clip without a detectable span.")]
+Short = Annotated[Policy, typer.Option(help="Policy for a detected span under 1 s.")]
+LoudStart = Annotated[Policy, typer.Option(help="Policy for a clip that begins with speech.")]
 
 
 def choice(context: typer.Context) -> CorpusOptions:
-    """The source options of whichever command was called."""
+    """The corpus options of the command that was called."""
     return CorpusOptions.from_options(context.params)
 
 
@@ -98,8 +102,7 @@ def build(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The dataset folder; its name is what you load. `vocalgrad`, or "
-            "`vocalgrad-controlled`, when absent."
+            help="Output: the dataset folder; `vocalgrad` or `vocalgrad-controlled` when absent."
         ),
     ] = None,
     source: Where = "voices:40",
@@ -114,33 +117,30 @@ def build(
     config: Config = "",
     audio_column: AudioColumn = "audio",
     limit_sources: Limit = None,
-    categories: Annotated[str, typer.Option(help="Comma-separated; all nine by default.")] = "",
-    profile: Annotated[
-        str,
-        typer.Option(
-            help="Which rules: `paper`, as published, side effects included, or `controlled`: only "
-            "the named factor moves."
-        ),
-    ] = "paper",
-    beeps: Annotated[bool, typer.Option(help="The ten-tone ablation as config `beep`.")] = True,
+    categories: Annotated[
+        str, typer.Option(help="Categories, comma-separated; all when absent.")
+    ] = "",
+    profile: Profile = "paper",
+    beeps: Annotated[bool, typer.Option(help="Add the ten-tone ablation as config `beep`.")] = True,
     corrections: Corrections = None,
     on_nothing_found: NothingFound = Policy.REJECT,
     on_short: Short = Policy.KEEP,
     on_loud_start: LoudStart = Policy.QUIETEST_FLOOR,
     on_error: Annotated[
-        OnError, typer.Option(help="Stop at sources that cannot be used, or skip and count them.")
+        OnError, typer.Option(help="Policy for a source that cannot be used.")
     ] = OnError.STOP,
-    verify: Annotated[Verify, typer.Option(help="Which clips are listened to.")] = Verify.SAMPLE,
-    num_proc: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
-    overwrite: Annotated[bool, typer.Option(help="Throw away another build in --out.")] = False,
-    dry_run: Annotated[bool, typer.Option(help="Counts and sizes only; makes no sound.")] = False,
+    verify: Annotated[Verify, typer.Option(help="Clips to measure.")] = Verify.SAMPLE,
+    num_proc: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
+    overwrite: Overwrite = False,
+    dry_run: Annotated[bool, typer.Option(help="Dry run: print counts and sizes.")] = False,
 ) -> None:
-    """Makes a dataset folder that `load_dataset` and the Hub understand.
+    """Builds a dataset folder that `load_dataset` and the Hub understand.
 
-    Stopped at any moment, it goes on where it was when called again. The bytes do not depend on
-    --num-proc.
+    python -m builders.vocalgrad build --source vctk:/data/VCTK-Corpus --out vocalgrad
+
+    The same command resumes a build that was stopped. The bytes do not depend on --num-proc.
     """
-    progress = Shown()
+    progress = ProgressBars()
     wanted = choice(context)
     out = out or Path("vocalgrad" if profile == "paper" else f"vocalgrad-{profile}")
     if dry_run and wanted.kind == "voices":
@@ -173,7 +173,7 @@ def build(
 @app.command()
 def spans(
     context: typer.Context,
-    out: Annotated[Path, typer.Option(help="The page.")] = Path("spans.html"),
+    out: OutPage = Path("spans.html"),
     source: Where = "voices:40",
     splits: Splits = "test",
     selection: Selection = "published",
@@ -188,15 +188,17 @@ def spans(
     on_short: Short = Policy.KEEP,
     on_loud_start: LoudStart = Policy.QUIETEST_FLOOR,
 ) -> None:
-    """Writes one page of waveforms with their spans, to look through and correct by ear and eye.
+    """Writes a page of waveforms with their speech spans, to check and correct.
+
+    python -m builders.vocalgrad spans --source folder:recordings --out spans.html
 
     The page saves a CSV of corrections, which `build --corrections` and this command read.
     """
-    progress = Shown()
+    progress = ProgressBars()
     corpus = open_corpus(choice(context), progress)
     known = read_corrections(corrections) if corrections else None
     sources = limited(corpus.sources, limit_sources)
-    with progress.bar("Looking at sources", len(sources)) as step:
+    with progress.bar("Detecting speech spans", len(sources)) as step:
         seen = survey(
             sources,
             policies=_policies(on_nothing_found, on_short, on_loud_start),
@@ -212,13 +214,18 @@ def spans(
 
 @app.command()
 def compare(
-    first: Annotated[Path, typer.Argument(help="Folder of a finished build.")],
-    second: Annotated[Path, typer.Argument(help="Folder of another, as of its other profile.")],
-    out: Annotated[Path, typer.Option(help="The page.")] = Path("compare.html"),
+    first: Annotated[Path, typer.Argument(metavar="BUILD", help="A finished build.")],
+    second: Annotated[
+        Path, typer.Argument(metavar="BUILD", help="Another, e.g. of the other profile.")
+    ],
+    out: OutPage = Path("compare.html"),
 ) -> None:
-    """Writes one page that sets two builds side by side: observers and confounds."""
+    """Writes a page that compares two builds: observers and confounds.
+
+    python -m builders.vocalgrad compare vocalgrad vocalgrad-controlled
+    """
     with plain_disk_errors(out):
-        typer.echo(f"look at both: {write_side_by_side(first, second, out)}")
+        typer.echo(f"comparison: {write_side_by_side(first, second, out)}")
 
 
 @sources_app.command("list")
@@ -234,11 +241,16 @@ def list_sources(
     audio_column: AudioColumn = "audio",
     limit_sources: Limit = None,
 ) -> None:
-    """Prints the chosen sources as CSV: split, item, clip, speaker, sentence, file, transcript."""
+    """Prints the selected source clips as CSV.
+
+    python -m builders.vocalgrad sources list --source vctk:/data/VCTK-Corpus
+    """
     import csv
     import sys
 
-    corpus = open_corpus(choice(context), Shown(say=lambda line: typer.echo(line, err=True)))
+    corpus = open_corpus(
+        choice(context), ProgressBars(write_line=lambda line: typer.echo(line, err=True))
+    )
     writer = csv.writer(sys.stdout)
     writer.writerow(
         ["split", "item_id", "clip_id", "speaker_id", "sentence_id", "path", "transcript"]
@@ -260,7 +272,9 @@ def verify_sources(
     ],
     microphone: Microphone = "mic1",
 ) -> None:
-    """Compares a corpus with the published list of test clips; exit code 1 if it differs.
+    """Compares a corpus with the published list of test clips; exit code 1 where they differ.
+
+    python -m builders.vocalgrad sources verify /data/VCTK-Corpus
 
     VCTK and LoquaciousSet have such a list; of Common Voice only the rules are known.
     """
@@ -280,7 +294,7 @@ def verify_sources(
 
 def _compare_rows(asked: CorpusOptions) -> tuple[bool, str]:
     where, revision = loquacious_place(asked)
-    with Shown().bar("Reading rows", 0) as step:
+    with ProgressBars().bar("Reading rows", 0) as step:
         report = verify_rows(
             where,
             revision=revision,
@@ -319,18 +333,5 @@ def _say_estimate(e: Estimate, out: Path) -> None:
     )
 
 
-def main() -> None:
-    """Runs the command; a fault that the user can mend is one line."""
-    try:
-        app()
-    except (BuildError, CorpusError, UnknownName) as error:
-        message = error.args[0] if error.args else str(error)
-        typer.echo(f"error: {message}", err=True)
-        raise SystemExit(2) from None
-    except OSError as error:
-        typer.echo(f"error: {error.filename or 'a file'}: {error.strerror or error}", err=True)
-        raise SystemExit(2) from None
-
-
 if __name__ == "__main__":
-    main()
+    app()

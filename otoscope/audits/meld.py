@@ -22,12 +22,13 @@ import datasets
 from otoscope.audits.answer_cache import AnswerCache
 from otoscope.audits.asking import Tally, ask
 from otoscope.audits.items import DatasetError, Items, load_table
-from otoscope.audits.perception import Perception, own_share
+from otoscope.audits.perception import Perception
 from otoscope.audits.runs import write_plan
 from otoscope.audits.sampling import limited
 from otoscope.models.base import description_of
 from otoscope.models.opening import open_model
 from otoscope.models.option_logits import OptionLogitsModel
+from otoscope.processes import own_share
 from otoscope.prompts.parts import Clip, Question, Text
 
 AUDIT = "meld"

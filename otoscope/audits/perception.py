@@ -6,7 +6,6 @@ A run is planned before anything is asked, so that its denominators are fixed; a
 as they come; whatever is missing is asked when the same call is made again.
 """
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -23,6 +22,7 @@ from otoscope.audits.runs import PLAN_SCHEMA, write_plan
 from otoscope.audits.sampling import limited
 from otoscope.models.base import ModelError, Request, Status, description_of
 from otoscope.models.opening import open_model
+from otoscope.processes import own_share
 from otoscope.prompts import PROMPTS
 from otoscope.prompts.few_shot import Pool
 from otoscope.prompts.labels import LABEL_NAMES, label_of
@@ -287,17 +287,6 @@ def run(
         cache=cache,
         on_answer=on_answer,
     )
-
-
-def own_share(rank: int | None, world: int | None) -> tuple[int, int]:
-    """Which of how many processes this one is."""
-    if rank is None:
-        rank = int(os.environ.get("RANK", "0"))
-    if world is None:
-        world = int(os.environ.get("WORLD_SIZE", "1"))
-    if not 0 <= rank < world:
-        raise ValueError(f"rank {rank} is not below a world size of {world}, counted from 0")
-    return rank, world
 
 
 def _fit(model: Any, dataset: str | Path | datasets.Dataset, planned: Perception) -> None:

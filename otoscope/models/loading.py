@@ -1,7 +1,6 @@
 """From a name to weights and a processor that are sure to belong together."""
 
 import importlib
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 from otoscope.models.base import ModelError
 from otoscope.models.checkpoints import identity
 from otoscope.models.families import FAMILIES, Family
+from otoscope.processes import whole_number
 
 WAY_OUT = "bring your own with `--model package.module:MyModel`"
 
@@ -219,7 +219,7 @@ def _own_device() -> str:
     torch = importlib.import_module("torch")
     if not torch.cuda.is_available():
         return "cpu"
-    return f"cuda:{int(os.environ.get('LOCAL_RANK', 0)) % torch.cuda.device_count()}"
+    return f"cuda:{whole_number('LOCAL_RANK', 0) % torch.cuda.device_count()}"
 
 
 def _with_adapter(model: Any, adapter: str) -> tuple[Any, dict[str, Any]]:

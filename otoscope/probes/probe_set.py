@@ -105,7 +105,7 @@ class ProbeSet:
         if largest > memory_bytes:
             raise ProbeError(
                 f"probes of one category and site need {largest / GIB:.2g} GiB, more than "
-                f"{memory_bytes / GIB:.2g}; allow it with --memory"
+                f"{memory_bytes / GIB:.2g}; allow it with --memory-gib"
                 + (", or leave out ridge regression, --no-ridge" if self.config.ridge else "")
             )
         with (

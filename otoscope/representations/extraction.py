@@ -289,7 +289,7 @@ def _stored(site: str, seen: HiddenStates, questions: Sequence[Request], store: 
         )
     raise FeaturesError(
         f"{where} reaches {np.abs(states[row]).max():.3g}, which {store} cannot hold; keep these "
-        "states with --store float32"
+        "states with --store-dtype float32"
     )
 
 

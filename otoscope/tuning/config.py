@@ -79,6 +79,6 @@ class TrainingConfig:
             raise TuningError(
                 f"{self.batch_size} clips a step cannot be shared out to {n_processes} processes; "
                 f"start {', '.join(map(str, fit[:-1]))} or {fit[-1]} of them, or choose a "
-                "--batch-size that they divide"
+                "--train-batch-size that they divide"
             )
         return self.batch_size // n_processes

@@ -25,7 +25,7 @@ from otoscope.tuning.scopes import AdapterScope
 from otoscope.tuning.trainable import ClipScore, score_clip
 
 HEAD, EMBEDDINGS = "lm_head", "embed_tokens"
-THROUGH = "train through the model, without --from-states"
+THROUGH = "train through the model, without --features"
 
 
 class OutputLayer(torch.nn.Module):

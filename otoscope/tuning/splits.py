@@ -43,13 +43,13 @@ def by_source(rows: Columns, seed: int) -> TrainValidationSplit:
         if both := sorted(held & tiny_job):
             raise TuningError(
                 f"{len(both)} sources are in train and in validation, such as {both[0]!r}; "
-                "validate by clip with --split paper, or give splits that share none"
+                "validate by clip with --validation paper, or give splits that share none"
             )
         return _sorted_parts(rows, apart)
     if len(known) < 2:
         raise TuningError(
             f"all clips are of one source, {known[0]!r}: none is left to validate with; give more "
-            "sources, or validate by clip with --split paper"
+            "sources, or validate by clip with --validation paper"
         )
     Random(seed).shuffle(known)
     held = set(known[: max(1, round(SHARE * len(known)))])

@@ -63,7 +63,7 @@ class TrainableModel:
                 raise
             raise TuningError(
                 "out of memory with one clip a pass; try --gradient-checkpointing, --dtype "
-                "bfloat16, a smaller --scope, or --scope lm_head with --from-states"
+                "bfloat16, a smaller --scope, or --scope lm_head with --features"
             ) from error
 
     def _learnt(self, place: int, epoch: int) -> float:

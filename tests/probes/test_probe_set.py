@@ -288,7 +288,7 @@ class TestBadInput:
 
     def test_more_memory_than_allowed(self, features, tmp_path):
         study = plan_probes(features, tmp_path / "p", config=config())
-        with pytest.raises(ProbeError, match=r"need .* GiB, more than .* --memory.*--no-ridge"):
+        with pytest.raises(ProbeError, match=r"need .* GiB, more than .* --memory-gib.*--no-ridge"):
             study.train(memory_bytes=10_000)
 
     @pytest.mark.parametrize(

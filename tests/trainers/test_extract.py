@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from otoscope.audits.perception import run
 from otoscope.audits.runs import load_run
+from otoscope.cli.errors import program
 from otoscope.models.opening import open_model
 from otoscope.representations.features import Features, FeaturesError
 from tests.audits.tiny_dataset import clip, full_row, row, write
@@ -23,8 +24,7 @@ pytestmark = pytest.mark.filterwarnings(
     # peft asks transformers by an old name when it makes an adapter
     "ignore:.is_gradient_checkpointing. is deprecated:FutureWarning"
 )
-APP = typer.Typer()
-APP.command()(extract)
+APP = program(extract)
 N = 6
 
 
@@ -87,7 +87,7 @@ class TestFeatures:
         model = open_model(f"transformers:{folder}", max_new_tokens=3)
         run(data, model, out=tmp_path / "run", split="test")
         texts = {row["id"]: row["text"] for row in load_run(tmp_path / "run")}
-        called(data, folder, tmp_path / "features", "--split", "test", "--store", "float32")
+        called(data, folder, tmp_path / "features", "--split", "test", "--store-dtype", "float32")
         features = Features.open(tmp_path / "features")
         last = torch.from_numpy(features.matrix("text.2"))
         with torch.no_grad():
@@ -167,11 +167,16 @@ class TestFeatures:
 
 class TestRefusals:
     def test_more_than_allowed_is_refused_with_the_size(self, data, checkpoint, tmp_path):
-        said = refused(data, checkpoint, tmp_path / "f", "--memory", "0.000001", sites="text.*")
+        said = refused(
+            data, checkpoint, tmp_path / "f", "--max-disk-gib", "0.000001", sites="text.*"
+        )
         # 24 rows of 3 states of 32 numbers of 2 bytes
-        assert f"{24 * 3 * 32 * 2 / 2**30:.3g} GiB are to be kept, more than --memory 1e-06" in said
-        allowed = re.search(r"with --memory (\S+)", said).group(1)
-        called(data, checkpoint, tmp_path / "f", "--memory", allowed, sites="text.*")
+        assert (
+            f"{24 * 3 * 32 * 2 / 2**30:.3g} GiB are to be written, more than --max-disk-gib 1e-06"
+            in said
+        )
+        allowed = re.search(r"with --max-disk-gib (\S+)", said).group(1)
+        called(data, checkpoint, tmp_path / "f", "--max-disk-gib", allowed, sites="text.*")
 
     def test_where_somebody_can_answer_it_asks(self, tmp_path, monkeypatch):
         monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
@@ -182,7 +187,7 @@ class TestRefusals:
         allow(9e-9, 8e-9, tmp_path, alone=True)
         assert asked == [f"Keep 9e-09 GiB in {tmp_path}?"]
         for alone in (True, False):  # the second answer is no; of several processes none is asked
-            with pytest.raises(FeaturesError, match="more than --memory 8e-09"):
+            with pytest.raises(FeaturesError, match="more than --max-disk-gib 8e-09"):
                 allow(9e-9, 8e-9, tmp_path, alone=alone)
         assert len(asked) == 2
 
@@ -196,7 +201,7 @@ class TestRefusals:
             (["--split", "dev"], "dev"),
             (["--prompt", "mian"], "did you mean 'main'?"),
             (["--config", "none"], "none"),
-            (["--store", "int8"], "not 'int8'"),
+            (["--store-dtype", "int8"], "not 'int8'"),
             (["--prompt", "few_shot"], "few_shot takes its examples from"),
         ],
     )

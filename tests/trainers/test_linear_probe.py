@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import typer
 from outcomes import refusal, said
 from typer.testing import CliRunner
 
 from otoscope.audits.perception import run
+from otoscope.cli.errors import program
 from otoscope.models.opening import open_model
 from otoscope.representations.features import write_features
 from tests.audits.tiny_dataset import rows, write
@@ -24,9 +24,8 @@ from trainers.linear_probe import linear_probe
 
 ROOT = Path(__file__).parents[2]
 MOST_S = 240
-APP = typer.Typer()
-APP.command()(linear_probe)
-QUICK = ("--epochs", "20", "--batch-size", "64", "--learning-rate", "0.03")
+APP = program(linear_probe)
+QUICK = ("--epochs", "20", "--train-batch-size", "64", "--learning-rate", "0.03")
 ACCELERATE = [str(Path(sys.executable).with_name("accelerate")), "launch", "--num_machines", "1",
               "--mixed_precision", "no", "--dynamo_backend", "no"]  # fmt: skip
 
@@ -161,7 +160,7 @@ class TestWithARun:
         (("--probe-split", "by-clip"), "no split named 'by-clip'; there are published, grouped"),
         (("--seeds", "one"), "--seeds are whole numbers separated by commas, not 'one'"),
         (("--probe-split", "grouped", "--folds", "99"), "99 folds of 50 sources; use fewer"),
-        (("--memory", "0.00001"), "allow it with --memory"),
+        (("--memory-gib", "0.00001"), "allow it with --memory-gib"),
         (("--test-features", "nowhere"), "nowhere holds no features"),
         (("--epochs", "0"), "at least 1 epoch"),
     ],

@@ -7,7 +7,6 @@ import shutil
 import numpy as np
 import pytest
 import tiny
-import typer
 from outcomes import refusal, said
 from safetensors.torch import load_file, save_file
 from tiny import torch
@@ -16,6 +15,7 @@ from typer.testing import CliRunner
 from otoscope.audits.perception import run
 from otoscope.audits.runs import load_run
 from otoscope.audits.splits import open_splits
+from otoscope.cli.errors import program
 from otoscope.models.checkpoints import folder_hash
 from otoscope.models.encoding import Encoder
 from otoscope.models.opening import open_model
@@ -29,8 +29,7 @@ pytestmark = pytest.mark.filterwarnings(
     # peft asks transformers by an old name when it reads an adapter
     "ignore:.is_gradient_checkpointing. is deprecated:FutureWarning"
 )
-APP = typer.Typer()
-APP.command()(lora)
+APP = program(lora)
 N = 16
 
 
@@ -74,7 +73,7 @@ def extracted(data, checkpoint, out, prompt="main"):
 def command(out, checkpoint, *options, data=None, states=None, category="volume"):
     given = ["--model", f"transformers:{checkpoint}", "--category", category, "--out", str(out)]
     given += ["--dataset", str(data)] if data else []
-    given += ["--from-states", str(states)] if states else []
+    given += ["--features", str(states)] if states else []
     return CliRunner().invoke(APP, [*given, *options])
 
 
@@ -104,7 +103,7 @@ class TestListing:
         assert not (tmp_path / "a").exists()
 
     def test_the_published_division(self, data, checkpoint, tmp_path):
-        said = called(tmp_path / "a", checkpoint, "--split", "paper", "--dry-run", data=data)
+        said = called(tmp_path / "a", checkpoint, "--validation", "paper", "--dry-run", data=data)
         # a tenth of 8 clips of each label is, rounded, one
         assert "14 clips to learn from, 2 to validate" in said
 
@@ -138,7 +137,7 @@ class TestAdapter:
         assert history["losses"][-1] < 0.98 * history["losses"][0]
 
     def test_its_card_says_what_was_done(self, data, checkpoint, tmp_path):
-        called(tmp_path / "a", checkpoint, "--split", "paper", "--seed", "7", data=data)
+        called(tmp_path / "a", checkpoint, "--validation", "paper", "--seed", "7", data=data)
         card = (tmp_path / "a" / "README.md").read_text()
         record = json.loads((tmp_path / "a" / "training.json").read_text())
         assert "# volume: LoRA on the lm_head of tiny\n" in card
@@ -157,7 +156,7 @@ class TestAdapter:
         before = files(tmp_path / "a")
         assert "is finished: the right answer" in called(tmp_path / "a", checkpoint, data=data)
         assert files(tmp_path / "a") == before
-        said = refused(tmp_path / "a", checkpoint, "--rank", "4", data=data)
+        said = refused(tmp_path / "a", checkpoint, "--lora-rank", "4", data=data)
         assert "holds another adapter: settings.rank 8, now 4" in said
 
     def test_its_own_configs_are_read_where_there_are_such(self, checkpoint, tmp_path):
@@ -250,8 +249,8 @@ class TestRefusals:
         ("options", "named"),
         [
             (("--scope", "head"), "no scope named 'head'; there are lm_head, decoder, all_linear"),
-            (("--split", "clip"), "no split named 'clip'"),
-            (("--dropout", "2"), "dropout is a share below 1, not 2.0"),
+            (("--validation", "clip"), "no split named 'clip'"),
+            (("--lora-dropout", "2"), "dropout is a share below 1, not 2.0"),
             (("--category", "pitch"), "no clips of category 'pitch', only of echo, volume"),
             (("--prompt", "mian"), "did you mean 'main'?"),
             (("--config", "none"), "none"),

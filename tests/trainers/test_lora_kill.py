@@ -52,7 +52,7 @@ def place(tmp_path_factory):
 
 
 def started(place, out, launcher="python", scope="all_linear", states=False, epochs=2):
-    learnt = ("--from-states", "features") if states else ("--dataset", "data")
+    learnt = ("--features", "features") if states else ("--dataset", "data")
     added = {
         "PYTHONPATH": str(ROOT), "HF_DATASETS_CACHE": str(place / "hf"), "OMP_NUM_THREADS": "1",
     }  # fmt: skip

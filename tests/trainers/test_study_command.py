@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import trainers.study as study_module
+from otoscope.cli.errors import program
 from trainers.study import Config, Step, StudyError, conduct, read_config, steps_of
 
 ROOT = Path(__file__).parents[2]
@@ -66,11 +67,8 @@ def test_every_command_is_one_that_there_is(tmp_path):
         if step.command[2] == "otoscope.cli":
             from otoscope.cli import app
         else:
-            import typer
-
             module = __import__(step.command[2], fromlist=["x"])
-            app = typer.Typer()
-            app.command()(getattr(module, step.command[2].removeprefix("trainers.")))
+            app = program(getattr(module, step.command[2].removeprefix("trainers.")))
         arguments = ["run", "perception"] if step.command[2] == "otoscope.cli" else []
         told = CliRunner().invoke(app, [*arguments, "--help"], terminal_width=200).output
         for word in set(words):

@@ -179,7 +179,7 @@ def test_a_part_is_marked(data):
 
 
 def test_the_hearing_check_can_be_left_out(data):
-    assert call("--no-hearing-check", model="models_of_mine:Deaf").exit_code == 0
+    assert call("--no-audio-input-check", model="models_of_mine:Deaf").exit_code == 0
     assert read_about(data / "run")["hearing"] == "not checked"
 
 

@@ -1,0 +1,118 @@
+"""Options that several commands share, each declared once: one name, one meaning everywhere.
+
+The words before the first `:`, `;` or `.` of a help text are the meaning. What follows is how the
+command at hand uses it.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from typer import Argument, Option
+
+DatasetName = Annotated[str, Option(help="Dataset: a folder or a Hub repository.")]
+Configs = Annotated[list[str] | None, Option(help="Dataset config; may be repeated.")]
+Revision = Annotated[str | None, Option(help="Revision of a dataset on the Hub.")]
+Split = Annotated[str, Option(help="Dataset split.")]
+LimitSources = Annotated[
+    int | None, Option(min=1, help="Use at most N sources of each split; the result says so.")
+]
+PromptName = Annotated[str, Option(help="Prompt: its name, or `own` for each row's own text.")]
+RunFolder = Annotated[Path, Argument(metavar="RUN", help="A run folder.")]
+OutRun = Annotated[Path, Option(help="Output: the run folder; run again to resume.")]
+OutPage = Annotated[Path, Option(help="Output: an HTML page.")]
+Overwrite = Annotated[bool, Option(help="Replace an output that exists.")]
+Cached = Annotated[bool, Option(help="Reuse answers of earlier runs to identical requests.")]
+AudioInputCheck = Annotated[
+    bool, Option(help="Reject a model whose input does not change with the audio.")
+]
+Category = Annotated[str, Option(help="Acoustic factor, e.g. `volume` or `voice_pitch`.")]
+Profile = Annotated[
+    str,
+    Option(
+        help="Rules of rendering: `paper`, as published, side effects included, or `controlled`, "
+        "which changes the named factor alone."
+    ),
+]
+TrainBatchSize = Annotated[
+    int, Option(min=1, help="Examples in one optimizer step, over all processes.")
+]
+LearningRate = Annotated[float, Option(help="Learning rate of AdamW.")]
+WeightDecay = Annotated[float, Option(help="Weight decay of AdamW.")]
+Epochs = Annotated[int, Option(min=1, help="Passes over the training rows.")]
+Seed = Annotated[int, Option(help="Random seed.")]
+
+MODEL_KINDS = (
+    r"Model: KIND\[:NAME]\[@REVISION], one of observer, fitted:FILE, constant:increase, random:0, "
+    "replay:FILE, human:FILE, transformers:PATH_OR_ID@REV, openai:NAME, or a class of yours, "
+    "my_package.my_module:MyModel."
+)
+ModelSpec = Annotated[str, Option(help=MODEL_KINDS)]
+TransformersSpec = Annotated[str, Option(help=r"Model: transformers:PATH_OR_ID\[@REVISION].")]
+
+MODEL_OPTIONS: dict[str, Any] = {
+    "adapter": Annotated[str | None, Option(help="PEFT adapter to load (transformers).")],
+    "dtype": Annotated[str | None, Option(help="Precision of the weights, e.g. bfloat16.")],
+    "device_map": Annotated[str | None, Option(help="Device map of transformers, e.g. auto.")],
+    "batch_size": Annotated[int | None, Option(min=1, help="Requests in one forward pass.")],
+    "trust_remote_code": Annotated[bool, Option(help="Run code that comes with the weights.")],
+    "on_long": Annotated[
+        Literal["reject", "flag"] | None,
+        Option(
+            help="A clip longer than the model takes: `reject` it (default), or `flag` the answer "
+            "and send the beginning."
+        ),
+    ],
+    "max_new_tokens": Annotated[int | None, Option(min=1, help="Longest answer in tokens.")],
+    "preset": Annotated[str | None, Option(help="Published decoding settings by name.")],
+    "base_url": Annotated[str | None, Option(help="Server address (openai).")],
+    "concurrency": Annotated[int | None, Option(min=1, help="Requests in flight (openai).")],
+    "requests_per_minute": Annotated[float | None, Option(help="Rate limit (openai).")],
+    "timeout_s": Annotated[float | None, Option(help="Time limit of a request (openai).")],
+}
+"""Everything that `open_model` may be given."""
+
+WEIGHTS = ("dtype", "device_map", "on_long", "trust_remote_code")
+"""Options about loading a transformers model, whatever is done with it then."""
+
+
+def model_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds model options to a command, which receives those given as the dict `model_options`.
+
+    Args:
+        names: Keys of `MODEL_OPTIONS`; all of them when absent.
+    """
+    chosen = {name: MODEL_OPTIONS[name] for name in names or MODEL_OPTIONS}
+
+    def extended(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def called(**values: Any) -> Any:
+            given = {name: values.pop(name) for name in chosen}
+            return command(**values, model_options=_given(given))
+
+        signature = inspect.signature(command)
+        own = {k: p for k, p in signature.parameters.items() if k != "model_options"}
+        added = {
+            name: inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=False if name == "trust_remote_code" else None,
+                annotation=annotation,
+            )
+            for name, annotation in chosen.items()
+        }
+        parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in {**own, **added}.values()]
+        called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {p.name: p.annotation for p in parameters}
+        return called
+
+    return extended
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name: value for name, value in values.items() if value not in (None, False)}
+    if given.get("on_long") == "reject":
+        given["on_long"] = "refuse"  # the word that descriptions of models store
+    return given

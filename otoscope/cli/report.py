@@ -1,0 +1,30 @@
+"""`otoscope report`: a page, Markdown and CSV of one or more runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, in order.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Output: a folder; the first run's report/ when absent.")
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Dataset: a folder, to play sample answers' clips.")
+    ] = None,
+) -> None:
+    """Writes a page, Markdown and CSV about one or more runs of the same audit.
+
+    otoscope report runs/observer runs/qwen2 --dataset ./vocalgrad
+    otoscope report runs/meld-base runs/meld-volume
+    """
+    from otoscope.reports import meld
+    from otoscope.reports.perception import report as perception
+
+    if any(map(meld.is_meld, runs)):
+        page = meld.report(runs, out)
+    else:
+        page = perception.report(runs, out, dataset=dataset)
+    typer.echo(f"report: {page}")

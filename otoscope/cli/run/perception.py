@@ -1,0 +1,114 @@
+"""`otoscope run perception`: does the model perceive one acoustic factor rising or falling?"""
+
+from typing import Annotated, Any
+
+import typer
+
+from otoscope.cli.options import (
+    AudioInputCheck,
+    Cached,
+    Configs,
+    DatasetName,
+    LimitSources,
+    ModelSpec,
+    OutRun,
+    Revision,
+    Split,
+    model_options,
+)
+from otoscope.cli.run.session import ask, preview
+
+
+@model_options()
+def perception(
+    dataset: DatasetName,
+    model: ModelSpec,
+    out: OutRun,
+    model_options: dict[str, Any],
+    config: Configs = None,
+    prompt: Annotated[
+        list[str] | None,
+        typer.Option(help="Prompt: its name, or `own` for each row's own text; may be repeated."),
+    ] = None,
+    cross_attribute: Annotated[
+        bool, typer.Option(help="Ask about every category's attribute, not only the row's own.")
+    ] = False,
+    split: Split = "test",
+    revision: Revision = None,
+    limit_sources: LimitSources = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(help="Dry run: print the first request of each prompt, counts and price."),
+    ] = False,
+    max_cost: Annotated[float | None, typer.Option(help="Stop once this much is spent.")] = None,
+    retry: Annotated[
+        list[str] | None,
+        typer.Option(help="Retry answers with this status, e.g. refused; may be repeated."),
+    ] = None,
+    retry_unparsed: Annotated[
+        bool, typer.Option(help="Retry once on parse failure, with 256 new tokens.")
+    ] = False,
+    cache: Cached = True,
+    audio_input_check: AudioInputCheck = True,
+    batch_invariant_check: Annotated[
+        int | None,
+        typer.Option(min=1, help="First compare batched with single answers to N questions."),
+    ] = None,
+) -> None:
+    """Asks whether one acoustic factor rises or falls.
+
+    otoscope run perception --dataset ./vocalgrad --model observer --out runs/observer
+
+    The same command resumes a run that was stopped. `accelerate launch -m otoscope.cli run …`
+    spreads it over processes.
+    """
+    from otoscope.audits.asking import RETRY_TOKENS
+    from otoscope.audits.perception import plan, run
+    from otoscope.models.opening import open_model
+
+    if model.startswith("openai:"):
+        if "max_new_tokens" in model_options:
+            model_options["max_tokens"] = model_options.pop("max_new_tokens")
+        if retry_unparsed:
+            model_options["retry_max_tokens"] = RETRY_TOKENS
+    opened = open_model(model, **model_options)
+    planned = plan(
+        dataset, configs=config or (), prompts=prompt or (), split=split, revision=revision,
+        cross_attribute=cross_attribute, limit_sources=limit_sources,
+    )  # fmt: skip
+    if dry_run:
+        typer.echo(preview(planned, opened))
+        return
+    if lost := _inaudible(opened, planned):
+        typer.echo(lost)
+    if batch_invariant_check:
+        typer.echo(_check_batches(opened, planned, batch_invariant_check))
+    ask(
+        run, dataset, opened, out=out, planned=planned, spec=model, reuse_answers=cache,
+        check_hearing=audio_input_check, retry_statuses=retry or (), retry_unparsed=retry_unparsed,
+        max_cost=max_cost,
+    )  # fmt: skip
+
+
+def _check_batches(model: Any, planned: Any, n: int) -> str:
+    from otoscope.models.batch_invariance import batch_invariance_check
+
+    asked = [planned.fill(q) for q in list(planned.questions)[:n]]
+    found = batch_invariance_check(model, asked)
+    lines = [
+        f"batches of {found.batch_size}: {len(found.different)} of {found.n_questions} answers "
+        "differ from single ones"
+    ]
+    lines += [f"  {d.question_id}: {d.in_batch!r}, alone {d.alone!r}" for d in found.different]
+    return "\n".join(lines)
+
+
+def _inaudible(model: Any, planned: Any) -> str:
+    """What of one clip a category lies above half the rate at which the model hears."""
+    from otoscope.audits.hearing import readable
+    from otoscope.models.guards import lost_bandwidth
+
+    first = {q.category: q.question_id for q in reversed(planned.questions.values())}
+    audio_inputs = [asked.audio_inputs[-1] for asked in readable(planned.fill, first.values())]
+    found = lost_bandwidth(getattr(model, "sampling_rate", None), audio_inputs)
+    return found.message if found is not None else ""

@@ -1,0 +1,117 @@
+"""What every `otoscope run` does: preview, progress bar, answer cache, summary and exit code."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import typer
+
+
+def ask(
+    run: Callable[..., Any],
+    dataset: str,
+    model: Any,
+    *,
+    out: Path,
+    reuse_answers: bool,
+    **settings: Any,
+) -> None:
+    """Runs an audit with a progress bar, prints its summary; exits with code 3 at a limit."""
+    from otoscope.audits.answer_cache import AnswerCache
+    from otoscope.folders import cache_folder
+
+    with ExitStack() as stack:
+        cache = None
+        if reuse_answers:
+            cache = AnswerCache(cache_folder() / "answers.sqlite")
+            stack.callback(cache.close)
+        tally = run(dataset, model, out=out, cache=cache, on_answer=_bar(stack), **settings)
+    typer.echo(summary(tally, out))
+    if tally.stopped:
+        raise typer.Exit(3)
+
+
+def _bar(stack: ExitStack) -> Callable[[Any], None]:
+    """Shows rate, time left, cost so far and the share parsed."""
+    from otoscope.progress import ProgressBars
+
+    advance: Any = None
+
+    def on_answer(tally: Any) -> None:
+        nonlocal advance
+        if advance is None:  # before the first answer
+            n_missing = tally.n_planned - tally.n_before
+            advance = stack.enter_context(ProgressBars().bar("Requests", n_missing))
+            return
+        parsed = f"{100 * tally.n_parsed / tally.n_answered:.0f} % parsed"
+        cost = "" if tally.cost is None else f", cost {tally.cost:.2f}"
+        advance(tally.n_answered, total=True, note=parsed + cost)
+
+    return on_answer
+
+
+def preview(planned: Any, model: Any) -> str:
+    """What a run would send and cost, without asking."""
+    from otoscope.prompts.parts import Text
+
+    lines, seen = [], set()
+    seconds = 0.0
+    for q in planned.questions.values():
+        lengths = (planned.items.facts(row_id)[1] for row_id in q.clips)
+        seconds += sum(length for length in lengths if length == length)  # NaN: not audio
+        if q.prompt_name in seen:
+            continue
+        seen.add(q.prompt_name)
+        lines.append(f"--- {q.prompt_name}: {q.question_id}")
+        for part in q.parts:
+            if isinstance(part, Text):
+                lines.append(part.text)
+            else:
+                lines.append(f"[audio: {part.id}, {planned.items.facts(part.id)[1]:.2f} s]")
+        lines.append(f"(answers {', '.join(q.labels)}; right: {q.label}; parser {q.parser})")
+    price = getattr(model, "estimate", None)
+    n_characters = sum(len(q.prompt) for q in planned.questions.values())
+    cost = (
+        price(n_questions=len(planned.questions), audio_s=seconds, n_characters=n_characters)
+        if callable(price)
+        else None
+    )
+    lines.append(
+        f"--- {len(planned.questions):,} calls, {seconds / 3600:.2f} h of audio, price "
+        + ("unknown" if cost is None else f"about {cost:.2f}")
+        + (f"; partial: {planned.partial}" if planned.partial else "")
+        + "; nothing was asked"
+    )
+    return "\n".join(lines)
+
+
+def summary(tally: Any, out: Path) -> str:
+    """How a run stands, for a person."""
+    from otoscope.audits.runs import ASKED_AGAIN
+
+    again = sum(tally.statuses.get(status, 0) for status in ASKED_AGAIN)
+    done = tally.n_before + tally.n_answered - again
+    lines = [f"{done:,} of {tally.n_planned:,} questions answered, {tally.n_answered:,} asked now"]
+    if tally.n_repeated:
+        lines.append(
+            f"{tally.n_repeated:,} calls were in flight when a process stopped: asked again"
+        )
+    if tally.n_cached:
+        lines.append(f"{tally.n_cached:,} of them from the answer cache")
+    if tally.statuses:
+        lines.append(", ".join(f"{n:,} {status}" for status, n in sorted(tally.statuses.items())))
+    for detail, n in tally.complaints.most_common(1):
+        lines.append(f"{n:,} said: {detail}")
+    if again:
+        lines.append(f"run again to ask the {again:,} that ended in timeout or error once more")
+    if tally.n_answered:
+        lines.append(f"{100 * tally.n_parsed / tally.n_answered:.1f} % of them parsed")
+    if tally.cost is not None:
+        lines.append(f"cost {tally.cost:.4f}")
+    if tally.stopped:
+        lines.append(
+            f"stopped: {tally.stopped}; the same command goes on, with another limit or none"
+        )
+    lines.append(f"look at it: otoscope report {out}")
+    return "\n".join(lines)
