@@ -38,7 +38,7 @@ from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of
 from otoscope.acoustics.rendering import SourceRenderer
 from otoscope.acoustics.spans import Span
-from otoscope.progress import Shown
+from otoscope.progress import ProgressBars
 from otoscope.reports.perception.published import CATEGORIES, SCOPES, results
 from otoscope.statistics.design_effect import paired_design_effect
 from otoscope.statistics.intervals import Interval, clustered_interval
@@ -146,7 +146,7 @@ def measure(found: Sequence[Recorded], *, num_proc: int) -> Clips:
     """All clips of all recordings."""
     columns: list[tuple[list[float], str, bool, str, str]] = []
     pool = ProcessPoolExecutor(num_proc, get_context("spawn"), threadpool_limits, (1,))
-    progress = Shown(say=partial(print, file=sys.stderr))
+    progress = ProgressBars(write_line=partial(print, file=sys.stderr))
     with pool, progress.bar("Listening", len(found)) as step:
         for recorded, clips in zip(found, pool.map(measured, found), strict=True):
             step()

@@ -37,7 +37,7 @@ from otoscope.acoustics.design import TIERS
 from otoscope.acoustics.fitted import cross_fitted
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of
 from otoscope.acoustics.observers import constant_of
-from otoscope.progress import Shown
+from otoscope.progress import ProgressBars
 from otoscope.statistics.intervals import Interval, clustered_interval
 from otoscope.version import __version__
 
@@ -210,7 +210,7 @@ def main() -> None:
     if (n := len({r.speaker for r in found})) < LEAST_SPEAKERS:
         parser.error(f"{n} speakers in {len(found)} recordings that count; {LEAST_SPEAKERS} needed")
     heard = []
-    aside = Shown(say=lambda line: print(line, file=sys.stderr))
+    aside = ProgressBars(write_line=lambda line: print(line, file=sys.stderr))
     with aside.bar("Listening", len(found)) as step:
         for listened in listen_to_all(found, profiles, tiers, num_proc=args.num_proc):
             heard.append(listened)

@@ -27,12 +27,12 @@ import datasets
 import numpy as np
 import soundfile
 import soxr
-from otoscope.cli_run import _watched
 
 from otoscope.acoustics.codec import encode_flac, round_to_pcm
 from otoscope.audits.answer_cache import AnswerCache
 from otoscope.audits.perception import run
 from otoscope.audits.runs import load_run
+from otoscope.cli.run.session import request_bar
 from otoscope.models.opening import open_model
 from otoscope.prompts import ask
 from tests.acoustics.synthetic_speech import speech_like
@@ -91,7 +91,7 @@ def bare_loop(folder: Path, model: Any) -> list[str]:
 def whole_run(folder: Path, model: Any, out: Path) -> None:
     """The same by `otoscope run perception`, from a dataset's folder to a finished run."""
     cache = AnswerCache(out.with_suffix(".sqlite"))
-    with contextlib.redirect_stdout(io.StringIO()), _watched() as on_answer:
+    with contextlib.redirect_stdout(io.StringIO()), request_bar() as on_answer:
         tally = run(str(folder), model, out=out, cache=cache, on_answer=on_answer)
     cache.close()
     if tally.statuses != {"ok": N_CLIPS}:

@@ -1,8 +1,13 @@
-"""The one base class of errors that whoever called can mend."""
+"""Errors that whoever called can mend."""
 
 
 class InputError(Exception):
     """Input, an option or a file that cannot be used; the message names it and the way out.
 
-    Commands print it as one line and exit with code 2. Anything else is a bug, and is a traceback.
+    Commands print it as one line and exit with code 2. Any other exception is a bug, and is a
+    traceback. Each part of the package raises subclasses of its own.
     """
+
+
+class InvalidValue(InputError, ValueError):
+    """A value that an option, an argument or a row of a dataset cannot have."""

@@ -12,6 +12,8 @@ import torch
 import transformers
 from tokenizers.pre_tokenizers import ByteLevel
 
+from otoscope.errors import InvalidValue
+
 MAX_TOKENS = 2048
 N_FFT = 400
 END, PAD, START = "<|im_end|>", "<|endoftext|>", "<|im_start|>"
@@ -46,11 +48,13 @@ class Shape:
 
     def __post_init__(self) -> None:
         if self.width % (2 * self.n_heads) or self.width < 8:
-            raise ValueError(
+            raise InvalidValue(
                 f"width {self.width} is not a multiple of twice {self.n_heads} heads, or below 8"
             )
         if self.n_frames % 2:
-            raise ValueError(f"{self.window_s} s in steps of {self.hop} samples are no even number")
+            raise InvalidValue(
+                f"{self.window_s} s in steps of {self.hop} samples are no even number"
+            )
 
     @property
     def n_frames(self) -> int:

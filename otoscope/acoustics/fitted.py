@@ -21,6 +21,7 @@ from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.measures import Track
 from otoscope.acoustics.measures.base import Samples
 from otoscope.acoustics.spans import Span
+from otoscope.errors import InvalidValue
 
 N_SEGMENTS = 16
 LEAST_SEGMENTS = 2  # as a slope needs two windows
@@ -131,14 +132,14 @@ def _folds(
 
     n_groups = len(np.unique(groups))
     if n_groups < 2:
-        raise ValueError(
+        raise InvalidValue(
             f"{len(rising)} measurable clips of {n_groups} speaker(s) or source(s): at least 2 "
             "are needed, so that some can be left out"
         )
     folds = list(GroupKFold(min(n_folds, n_groups)).split(rising, groups=groups))
     for learned, _ in folds:
         if len(np.unique(rising[learned])) < 2:
-            raise ValueError(
+            raise InvalidValue(
                 "clips of both labels are needed, from more than one speaker or source each"
             )
     return folds

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from otoscope.errors import InvalidValue
+
 FRAME_S = 0.010
 FLOOR_S = 0.2
 PRE_EMPHASIS = 0.97
@@ -156,7 +158,7 @@ def decide(
         ValueError: `quietest_floor` for a problem it does not answer.
     """
     if Policy.QUIETEST_FLOOR in (policies[Problem.NOTHING_FOUND], policies[Problem.SHORT]):
-        raise ValueError(f"{Policy.QUIETEST_FLOOR} only answers {Problem.FROM_FIRST_FRAME}")
+        raise InvalidValue(f"{Policy.QUIETEST_FLOOR} only answers {Problem.FROM_FIRST_FRAME}")
     detection = detect(samples, sampling_rate)
     seen = problems(detection, sampling_rate)
     origin = "detected"

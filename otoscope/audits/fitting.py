@@ -21,6 +21,7 @@ from otoscope.acoustics.fitted import (
 )
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.audits.items import DatasetError, Items, open_items, splits_in
+from otoscope.errors import InvalidValue
 from otoscope.models.fitted_observer import (
     FittedObserverModel,
     TrainedOn,
@@ -207,7 +208,7 @@ def _learn(category: str, heard: _Heard, by_speaker: bool) -> tuple[Weights, Les
     sources = np.array([source_of(row) for row in heard.rows], str)
     groups = np.array([speaker_of(row) for row in heard.rows], str) if by_speaker else sources
     if len(np.unique(groups)) < LEAST_GROUPS:
-        raise ValueError(
+        raise InvalidValue(
             f"{len(heard.rows)} clips of {len(np.unique(groups))} source(s): at least "
             f"{LEAST_GROUPS} are needed to learn from"
         )

@@ -20,6 +20,7 @@ from otoscope.audits.hearing import hearing
 from otoscope.audits.items import SOURCE, DatasetError, Items, configs_in, open_items
 from otoscope.audits.runs import PLAN_SCHEMA, write_plan
 from otoscope.audits.sampling import limited
+from otoscope.errors import InvalidValue
 from otoscope.models.base import ModelError, Request, Status, description_of
 from otoscope.models.opening import open_model
 from otoscope.processes import own_share
@@ -157,7 +158,7 @@ def plan(
             PROMPTS[split_name(name)[0]]
     items = open_items(dataset, configs, split=split, revision=revision)
     if limit_sources is not None and limit_sources < 1:
-        raise ValueError(f"limit_sources must be 1 or more, not {limit_sources}")
+        raise InvalidValue(f"limit_sources must be 1 or more, not {limit_sources}")
     about = [PROMPTS[split_name(name)[0]] for name in names if name != OWN]
     has_sources = any(row["category"] == SOURCE for row in items.rows)
     if any(p.rows != "clips" for p in about) and not has_sources:
@@ -262,7 +263,7 @@ def run(
     rank, world = own_share(rank, world)
     retry = frozenset(retry_statuses)
     if unknown := sorted(retry - {status.value for status in Status}):
-        raise ValueError(
+        raise InvalidValue(
             f"no status named {unknown[0]!r}; there are {sorted(status.value for status in Status)}"
         )
     planned = planned or plan(dataset, **planning)

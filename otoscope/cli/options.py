@@ -36,12 +36,10 @@ Profile = Annotated[
         "which changes the named factor alone."
     ),
 ]
-TrainBatchSize = Annotated[
-    int, Option(min=1, help="Examples in one optimizer step, over all processes.")
-]
+TrainBatchSize = Annotated[int, Option(help="Examples in one optimizer step, over all processes.")]
 LearningRate = Annotated[float, Option(help="Learning rate of AdamW.")]
 WeightDecay = Annotated[float, Option(help="Weight decay of AdamW.")]
-Epochs = Annotated[int, Option(min=1, help="Passes over the training rows.")]
+Epochs = Annotated[int, Option(help="Passes over the training rows.")]
 Seed = Annotated[int, Option(help="Random seed.")]
 
 MODEL_KINDS = (

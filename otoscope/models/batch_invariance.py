@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from otoscope.errors import InvalidValue
 from otoscope.models.base import Model, Request
 
 
@@ -42,7 +43,7 @@ def batch_invariance_check(model: Model, questions: Sequence[Request]) -> BatchI
         ValueError: There are no questions.
     """
     if not questions:
-        raise ValueError("nothing can be said about batches without a question")
+        raise InvalidValue("nothing can be said about batches without a question")
     size = max(1, int(getattr(model, "batch_size", 1)))
     batches = [questions[n : n + size] for n in range(0, len(questions), size)]
     together = [answer.text for batch in batches for answer in model.answer(batch)]

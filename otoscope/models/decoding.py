@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from otoscope.errors import InvalidValue
 from otoscope.models.presets import Preset
 
 
@@ -24,7 +25,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.max_new_tokens < 1:
-            raise ValueError(f"an answer needs a token; max_new_tokens={self.max_new_tokens}")
+            raise InvalidValue(f"an answer needs a token; max_new_tokens={self.max_new_tokens}")
 
 
 class Generation(NamedTuple):

@@ -195,7 +195,7 @@ def fit(
 def _validate_finite(features: np.ndarray) -> None:
     bad = ~np.isfinite(features).all(axis=1)
     if bad.any():
-        raise ValueError(
+        raise ProbeError(
             f"{bad.sum()} of {len(features)} rows of features hold NaN or infinity, the first is "
             f"row {int(bad.argmax())}"
         )

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
+from otoscope.errors import InvalidValue
+
 PENALTIES = tuple(float(p) for p in np.logspace(-4, 2, 13))
 """In units of the mean variance that the features have along their principal directions."""
 
@@ -66,9 +68,11 @@ def ridge(
         )
     names, member = np.unique(sources, return_inverse=True)
     if len(names) < 2:
-        raise ValueError(f"a source cannot be predicted by others: there is only {names.tolist()}")
+        raise InvalidValue(
+            f"a source cannot be predicted by others: there is only {names.tolist()}"
+        )
     if min(penalties) <= 0:
-        raise ValueError(f"penalties must be above 0, got {penalties}")
+        raise InvalidValue(f"penalties must be above 0, got {penalties}")
     at = _principal(scaled, test)
     signs = np.where(labels, 1.0, -1.0)
     rows_of = [np.flatnonzero(member == k) for k in range(len(names))]

@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from otoscope.errors import InvalidValue
 from otoscope.prompts.labels import LABEL_NAMES, label_of
 from otoscope.prompts.parts import Clip, Part, Text
 
@@ -62,7 +63,7 @@ class Pool:
         for label in DRAWN:
             drawer = self._drawers.get((category, label), [])
             if len(drawer) < N_PER_LABEL:
-                raise ValueError(
+                raise InvalidValue(
                     f"few-shot needs {N_PER_LABEL} {label!r} clips of {category!r} in the pool; "
                     f"it has {len(drawer)}"
                 )

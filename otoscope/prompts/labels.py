@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
+from otoscope.errors import InvalidValue
+
 LABEL_NAMES = ("decrease", "increase")
 """Names of the ClassLabel integers 0 and 1 in every config of a perception dataset."""
 
@@ -29,4 +31,4 @@ def label_of(row: Mapping[str, Any], names: Sequence[str] = LABEL_NAMES) -> str 
     integers = dict(enumerate(names))
     if isinstance(label, Integral) and not isinstance(label, bool) and label in integers:
         return integers[int(label)]
-    raise ValueError(f"row {row['id']!r} has label {label!r}; it must be one of {list(names)}")
+    raise InvalidValue(f"row {row['id']!r} has label {label!r}; it must be one of {list(names)}")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from otoscope.errors import InvalidValue
 from otoscope.prompts import PROMPTS
 from otoscope.prompts.base import Prompt
 from otoscope.prompts.few_shot import Pool, interleave
@@ -23,7 +24,7 @@ def split_name(name: str) -> tuple[str, str | None]:
     """
     prompt, at, attribute = name.partition("@")
     if at and not attribute:
-        raise ValueError(f"{name!r} names no attribute behind '@'")
+        raise InvalidValue(f"{name!r} names no attribute behind '@'")
     return prompt, attribute.replace("_", " ") if at else None
 
 
@@ -67,17 +68,17 @@ def question(
     prompt = PROMPTS[base]
     if not applies(prompt, row):
         of = f" of {prompt.category!r}" if prompt.category else ""
-        raise ValueError(
+        raise InvalidValue(
             f"prompt {base!r} is asked about {prompt.rows}{of}, and row {row['id']!r} is of "
             f"{row['category']!r}"
         )
     own = row.get("attribute")
     asked = attribute or named or own
     if not asked:
-        raise ValueError(f"row {row['id']!r} has no attribute to ask about; name one")
+        raise InvalidValue(f"row {row['id']!r} has no attribute to ask about; name one")
     elsewhere = asked != own
     if elsewhere and not prompt.takes_attribute:
-        raise ValueError(f"prompt {base!r} is worded for one attribute, not for {asked!r}")
+        raise InvalidValue(f"prompt {base!r} is worded for one attribute, not for {asked!r}")
     full_name = f"{base}@{asked.replace(' ', '_')}" if elsewhere else base
     return Question(
         question_id=f"{row['id']}|{full_name}",
@@ -120,11 +121,11 @@ def _parts(
     if not prompt.few_shot:
         return (clip, text) if prompt.audio_first else (text, clip)
     if elsewhere:
-        raise ValueError(
+        raise InvalidValue(
             f"few-shot examples are labelled for {row.get('attribute')!r}, not for {asked!r}"
         )
     if pool is None or row["id"] in pool.ids:
-        raise ValueError(
+        raise InvalidValue(
             f"few-shot about row {row['id']!r} needs a pool of labelled rows without that row"
         )
     examples = pool.draw(row["category"], row["clip_id"])
@@ -138,7 +139,7 @@ def _right_answer(
         return prompt.source_label
     label = label_of(row, label_names)
     if label is None:
-        raise ValueError(f"row {row['id']!r} of {row['category']!r} has no label")
+        raise InvalidValue(f"row {row['id']!r} of {row['category']!r} has no label")
     if elsewhere and prompt.source_label is not None:
         return None
     return prompt.clip_label or label

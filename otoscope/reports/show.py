@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from otoscope.audits.items import Items
 from otoscope.audits.runs import attempts, deciding
+from otoscope.registry import UnknownName
 from otoscope.reports.pairing import read_run, shown
 from otoscope.reports.terminal import indented, visible
 from otoscope.reports.verdicts import Verdict, parser_of, verdict
@@ -89,7 +90,7 @@ def show(run: Path | str, name: str, dataset: Items | None = None) -> Shown:
     _, rows = read_run(Path(run))
     chosen = [row for row in rows if name in (row["id"], row["question_id"])]
     if not chosen:
-        raise LookupError(_unknown(name, run, rows))
+        raise UnknownName(_unknown(name, run, rows))
     lines = _lines(Path(run))
     item = chosen[0]["id"]
     columns = {} if dataset is None else _row_of(dataset, item)
@@ -142,7 +143,7 @@ def _row_of(items: Items, name: str) -> dict[str, Any]:
     for row in items.rows:
         if row["id"] == name:
             return row
-    raise LookupError(f"the dataset has no row {name!r}")
+    raise UnknownName(f"the dataset has no row {name!r}")
 
 
 def _asked_about(row: Mapping[str, Any], sha256: str) -> bool:

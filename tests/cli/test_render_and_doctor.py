@@ -1,11 +1,9 @@
 """The `otoscope` command."""
 
-import ast
 import importlib
 import importlib.metadata
 import re
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -137,7 +135,7 @@ class TestDoctor:
             "torchcodec: installed (9.9) but does not load: libnvrtc.so.13: cannot open shared "
             "object file\n" in done.output
         )
-        assert 'get it: pip install "torchcodec==0.13.*" beside a CPU torch' in done.output
+        assert 'install it: pip install "torchcodec==0.13.*" beside a CPU torch' in done.output
 
     def test_a_missing_core_package_is_not_well(self, monkeypatch):
         version = importlib.metadata.version
@@ -152,26 +150,7 @@ class TestDoctor:
         assert done.exit_code == 1
         assert re.search(r"^MISSING +core", done.output, re.MULTILINE)
         assert "librosa: not installed" in done.output
-        assert "get it: pip install otoscope" in done.output
-
-
-def options_of(command):
-    """The option names in a command's source, so that none can be forgotten."""
-    tree = ast.parse((Path(__file__).parents[1] / "otoscope" / "cli.py").read_text())
-    (function,) = (
-        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == command
-    )
-    return [argument.arg for argument in function.args.args]
-
-
-def test_help_mentions_everything():
-    assert "render" in call("--help").output
-    assert "doctor" in call("--help").output
-    help_text = call("render", "--help").output
-    for name in options_of("render"):
-        option = {"source": "IN", "out": "OUT"}.get(name, f"--{name.replace('_', '-')}")
-        assert option in help_text
-    assert call().exit_code == 2  # no arguments: the help
+        assert "install it: pip install otoscope" in done.output
 
 
 def test_render_never_replaces_its_source_and_nothing_unasked(tmp_path):

@@ -1,7 +1,7 @@
 """What every `otoscope run` does: preview, progress bar, answer cache, summary and exit code."""
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,29 +26,32 @@ def ask(
         if reuse_answers:
             cache = AnswerCache(cache_folder() / "answers.sqlite")
             stack.callback(cache.close)
-        tally = run(dataset, model, out=out, cache=cache, on_answer=_bar(stack), **settings)
+        on_answer = stack.enter_context(request_bar())
+        tally = run(dataset, model, out=out, cache=cache, on_answer=on_answer, **settings)
     typer.echo(summary(tally, out))
     if tally.stopped:
         raise typer.Exit(3)
 
 
-def _bar(stack: ExitStack) -> Callable[[Any], None]:
-    """Shows rate, time left, cost so far and the share parsed."""
+@contextmanager
+def request_bar() -> Iterator[Callable[[Any], None]]:
+    """A bar with rate, time left, cost so far and the share parsed; gives what moves it."""
     from otoscope.progress import ProgressBars
 
     advance: Any = None
+    with ExitStack() as stack:
 
-    def on_answer(tally: Any) -> None:
-        nonlocal advance
-        if advance is None:  # before the first answer
-            n_missing = tally.n_planned - tally.n_before
-            advance = stack.enter_context(ProgressBars().bar("Requests", n_missing))
-            return
-        parsed = f"{100 * tally.n_parsed / tally.n_answered:.0f} % parsed"
-        cost = "" if tally.cost is None else f", cost {tally.cost:.2f}"
-        advance(tally.n_answered, total=True, note=parsed + cost)
+        def on_answer(tally: Any) -> None:
+            nonlocal advance
+            if advance is None:  # before the first answer
+                n_missing = tally.n_planned - tally.n_before
+                advance = stack.enter_context(ProgressBars().bar("Requests", n_missing))
+                return
+            parsed = f"{100 * tally.n_parsed / tally.n_answered:.0f} % parsed"
+            cost = "" if tally.cost is None else f", cost {tally.cost:.2f}"
+            advance(tally.n_answered, total=True, note=parsed + cost)
 
-    return on_answer
+        yield on_answer
 
 
 def preview(planned: Any, model: Any) -> str:
