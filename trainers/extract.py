@@ -91,8 +91,8 @@ def extract(
     first = next(iter(asked.plans.values()))
     hearing(opened, first.items, first.questions, asked.fill)
     extraction = plan_extraction(
-        extractor, asked.rows, asked.fill, wanted, out, store=store_dtype, rows_per_block=rows_per_block,
-        prompt=prompt, dataset=dataset, spec=model,
+        extractor, asked.rows, asked.fill, wanted, out, store=store_dtype,
+        rows_per_block=rows_per_block, prompt=prompt, dataset=dataset, spec=model,
     )  # fmt: skip
     size = extraction.size()
     if rank == 0:

@@ -129,7 +129,7 @@ class TestFeatures:
         assert np.abs(base.matrix("text.2") - tuned.matrix("text.2")).max() > 1e-3
         assert tuned.description["model"]["adapter"]["name"] == "lora"
         said = refused(data, checkpoint, tmp_path / "base", "--adapter", lora, sites="text.2")
-        assert "model: adapter None, not {'" in said
+        assert "adapter None, now {'" in said
 
     def test_again_and_with_another_layer(self, data, checkpoint, tmp_path):
         out = tmp_path / "features"
