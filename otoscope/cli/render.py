@@ -34,8 +34,8 @@ def render(
 
     otoscope render speech.wav louder.wav --category volume --direction up
     """
-    from otoscope.acoustics.files import render_file
     from otoscope.acoustics.design import Condition
+    from otoscope.acoustics.files import render_file
 
     rendered = render_file(
         source,
