@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from builders.vocalgrad.__main__ import main
+from builders.vocalgrad.__main__ import app
 from builders.vocalgrad.confounds_of_build import auc_text, confounds_of
 from builders.vocalgrad.findings import keep_findings, kept_findings
 from builders.vocalgrad.finishing import finish
@@ -89,7 +89,7 @@ def test_the_command(both, tmp_path, monkeypatch, capsys):
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["vocalgrad", "compare", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
-            main()
+            app()
         return ended.value.code or 0, *capsys.readouterr()
 
     out = tmp_path / "new" / "index.html"
