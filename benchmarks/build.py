@@ -18,7 +18,8 @@ import numpy as np
 import soundfile
 
 from builders.corpora.folder import list_audio, open_folder
-from builders.vocalgrad.making import build, plan_build
+from builders.vocalgrad.planning.build_plan import plan_build
+from builders.vocalgrad.rendering.rows import build
 from otoscope.acoustics import codec
 from otoscope.acoustics.spans import DEFAULT_POLICIES, Policy, Problem
 from tests.acoustics.synthetic_speech import speech_like
@@ -89,9 +90,9 @@ def timed_build(sources: Path, out: Path, *, num_proc: int, limit: int | None = 
     """Seconds that a build takes, planning left out."""
     corpus = open_folder(sources)
     policies = DEFAULT_POLICIES | {Problem.NOTHING_FOUND: Policy.WHOLE_CLIP}
-    plan, seen = plan_build(corpus, limit_sources=limit, policies=policies)
+    plan, _, _ = plan_build(corpus, limit_sources=limit, policies=policies)
     began = time.perf_counter()
-    build(plan, seen, corpus, out, num_proc=num_proc)
+    build(plan, out, num_proc=num_proc)
     return time.perf_counter() - began
 
 

@@ -21,17 +21,17 @@ import numpy as np
 
 from benchmarks.recordings import Listened, listen_to_all, recordings
 from builders.corpora.base import CorpusError
-from builders.vocalgrad.confounds_of_build import (
-    COLUMNS,
+from builders.vocalgrad.measuring.build_confounds import (
+    CONFOUND_COLUMNS,
     MARK,
     TOGETHER,
     auc_text,
-    bound_reasons,
     by_category,
-    cell_text,
+    contrast_text,
     together_auc,
+    unavoidable_reasons,
 )
-from builders.vocalgrad.observe import Rate
+from builders.vocalgrad.measuring.observer_accuracy import Rate
 from otoscope.acoustics.confounds import ConfoundRow, Confounds, measure_confounds
 from otoscope.acoustics.design import TIERS
 from otoscope.acoustics.fitted import cross_fitted
@@ -127,14 +127,14 @@ def observer_table(rows: Sequence[ObserverRow], profiles: Sequence[str], tier: s
 def confound_table(areas: Mapping[str, Confounds]) -> str:
     """Areas under the ROC curve, the profiles under one another; confounds that miss are bold."""
     lines = [
-        f"| category | profile | {' | '.join([*map(attribute_of, COLUMNS), *TOGETHER])} |",
-        f"|---|---|{'---:|' * (len(COLUMNS) + len(TOGETHER))}",
+        f"| category | profile | {' | '.join([*map(attribute_of, CONFOUND_COLUMNS), *TOGETHER])} |",
+        f"|---|---|{'---:|' * (len(CONFOUND_COLUMNS) + len(TOGETHER))}",
     ]
     tables = {profile: by_category(found.rows) for profile, found in areas.items()}
     for category in GRADIENTS:
         for profile, table in tables.items():
             if category in table:
-                cells = [_confound(table[category][name]) for name in COLUMNS]
+                cells = [_confound(table[category][name]) for name in CONFOUND_COLUMNS]
                 cells += [
                     _area(auc_text(auc), auc)
                     for free in (False, True)
@@ -145,7 +145,7 @@ def confound_table(areas: Mapping[str, Confounds]) -> str:
 
 
 def _confound(row: ConfoundRow) -> str:
-    return cell_text(row) if row.intended else _area(cell_text(row), row.auc)
+    return contrast_text(row) if row.intended else _area(contrast_text(row), row.auc)
 
 
 def _area(text: str, auc: Interval) -> str:
@@ -256,7 +256,7 @@ def report(
         f"{MARK} No rendering can be free of it: "
         + "; ".join(
             dict.fromkeys(
-                line for by_tier in areas.values() for line in bound_reasons(by_tier[tier])
+                line for by_tier in areas.values() for line in unavoidable_reasons(by_tier[tier])
             )
         )
         + ".",

@@ -2,15 +2,19 @@
 
     python -m builders.vocalgrad build --help
 
-The same from Python: open a corpus (`builders.corpora`), `plan_build` it, `build` it,
-and `finish` what was built with card and page. They are imported when first asked for, so that a
-worker loads no more than it needs.
+The same from Python: open a corpus (`builders.corpora`), `plan_build` it, `build` its plan, and
+`finish` the build with card and page. They are imported on first use, so that a worker loads no
+more than it needs.
 """
 
 from importlib import import_module
 from typing import Any
 
-PUBLIC = {"plan_build": "making", "build": "making", "finish": "finishing"}
+PUBLIC = {
+    "plan_build": "planning.build_plan",
+    "build": "rendering.rows",
+    "finish": "finishing",
+}
 
 
 def __getattr__(name: str) -> Any:

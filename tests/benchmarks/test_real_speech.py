@@ -19,7 +19,7 @@ from benchmarks.real_speech import (
     says_nothing,
 )
 from benchmarks.recordings import Judged, Listened, recordings
-from builders.vocalgrad.observe import Rate
+from builders.vocalgrad.measuring.observer_accuracy import Rate
 from otoscope.acoustics.confounds import Confounds, Contrasted, measure_confounds, measured_in
 from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.gradients import GRADIENTS

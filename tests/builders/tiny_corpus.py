@@ -2,20 +2,37 @@
 
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import soundfile
 
+from builders.building.finished import FinishedBuild
+from builders.building.folder import owned
 from builders.corpora.beeps import open_beeps
 from builders.corpora.folder import open_folder
-from builders.vocalgrad.describe import write_card
-from builders.vocalgrad.making import build, owned, plan_build
+from builders.vocalgrad.pages.card import write_card
+from builders.vocalgrad.planning.build_plan import PlannedBuild, plan_build
+from builders.vocalgrad.rendering.rows import build
 from tests.acoustics.synthetic_speech import speech_pcm
 
 TWO = ("volume", "background_noise")
-OBSERVER = SimpleNamespace(basis="nobody listened", table="(no table)")
+OBSERVER = SimpleNamespace(basis="not measured", table="(no table)")
 CONFOUNDS = SimpleNamespace(
-    basis="nobody measured", table="(no areas)", not_measurable=[], bound=[]
+    basis="not measured", table="(no areas)", not_measurable=[], unavoidable=[]
 )
+
+
+class TinyBuild(NamedTuple):
+    """A build and what it was planned from."""
+
+    build: FinishedBuild
+    planned: PlannedBuild
+
+    plan = property(lambda self: self.planned.plan)
+    survey = property(lambda self: self.planned.survey)
+    folder = property(lambda self: self.build.folder)
+    files = property(lambda self: self.build.files)
+    n_rows_made = property(lambda self: self.build.n_rows_made)
 
 
 def speak(root, n=3, sampling_rate=16_000, duration_s=1.3):
@@ -34,18 +51,18 @@ def one_beep(work_folder):
 
 
 def planned(root, *, beeps=None, categories=TWO, splits=("test",), **options):
-    """`(plan, survey, corpus)` of a folder."""
+    """The planned build of a folder."""
     corpus = open_folder(root, splits=splits, licence="cc0-1.0")
-    return *plan_build(corpus, beeps, categories=categories, **options), corpus
+    return plan_build(corpus, beeps, categories=categories, **options)
 
 
 def built_from(root, out, *, num_proc=1, overwrite=False, **options):
-    """A whole build with its card."""
-    plan, seen, corpus = planned(root, **options)
-    built = build(plan, seen, corpus, out, num_proc=num_proc, overwrite=overwrite)
-    with owned(out, plan, overwrite=False):
-        write_card(built, corpus, OBSERVER, CONFOUNDS)
-    return built
+    """A build with its card."""
+    wanted = planned(root, **options)
+    built = build(wanted.plan, out, num_proc=num_proc, overwrite=overwrite)
+    with owned(out, wanted.plan):
+        write_card(built, wanted, OBSERVER, CONFOUNDS)
+    return TinyBuild(built, wanted)
 
 
 def contents(folder):

@@ -18,7 +18,8 @@ from builders.corpora.loquacious.frozen import LoquaciousListRow, read_loquaciou
 from builders.corpora.loquacious.opening import open_loquacious
 from builders.corpora.loquacious.selection import draw_rows, sex_of
 from builders.corpora.loquacious.verification import verify_rows
-from builders.vocalgrad.survey import Correction, survey
+from builders.vocalgrad.planning.corrections import Correction
+from builders.vocalgrad.planning.survey import survey
 from otoscope.acoustics.spans import detect
 from tests.acoustics.synthetic_speech import speech_pcm
 

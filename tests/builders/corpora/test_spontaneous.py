@@ -18,7 +18,7 @@ from builders.corpora.spontaneous import selection as spontaneous_selection
 from builders.corpora.spontaneous.layout import read_locale, read_table
 from builders.corpora.spontaneous.opening import open_spontaneous
 from builders.corpora.spontaneous.selection import draw_clips
-from builders.vocalgrad.survey import survey
+from builders.vocalgrad.planning.survey import survey
 from otoscope.acoustics import codec
 from otoscope.acoustics.codec import AudioError
 

@@ -1,0 +1,109 @@
+"""A finished build: what its folder holds, for whoever built it and for whoever did not."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.parquet as pq
+
+from builders.building.folder import PLAN, STATE, BuildError, staging_folder, write_json
+from builders.building.plan import SPLITS
+from builders.building.shards import read_record
+
+
+class FinishedBuild(NamedTuple):
+    """A dataset folder whose shards are all there.
+
+    Attributes:
+        folder: The Hub repository folder.
+        outline: What `.otoscope/plan.json` has of its plan.
+        files: Path to its record: config, split, rows, bytes, sha256, and what the dataset counts.
+        n_rows_made: Rows made by this run; the others were there from an earlier one.
+    """
+
+    folder: Path
+    outline: Mapping[str, Any]
+    files: Mapping[str, Mapping[str, Any]]
+    n_rows_made: int = 0
+
+    @property
+    def configs(self) -> dict[str, list[str]]:
+        """The configs that have rows of their own, each with its splits."""
+        found: dict[str, set[str]] = {}
+        for file in self.files.values():
+            if file["rows"]:
+                found.setdefault(file["config"], set()).add(file["split"])
+        return {name: [s for s in SPLITS if s in splits] for name, splits in found.items()}
+
+    @property
+    def findings(self) -> dict[str, Any]:
+        """What was measured of the build.
+
+        Raises:
+            BuildError: Nothing was, or not by this version.
+        """
+        try:
+            return json.loads(_findings_path(self.folder).read_text())
+        except (OSError, ValueError) as error:
+            raise BuildError(
+                f"{self.folder} holds no finished build with measurements; run the same build "
+                "again, which makes nothing twice"
+            ) from error
+
+    def write_findings(self, content: Mapping[str, Any]) -> None:
+        """Leaves what was measured in the folder, for `findings`."""
+        write_json(_findings_path(self.folder), content, via=staging_folder(self.folder))
+
+
+def open_build(folder: Path) -> FinishedBuild:
+    """Reads a build of any dataset, and any plan, from its folder alone.
+
+    Raises:
+        BuildError: The folder holds none, or one that is not finished.
+    """
+    try:
+        outline = json.loads((folder / PLAN).read_text())
+        fingerprint, n_shards = outline["fingerprint"], outline["n_shards"]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise BuildError(
+            f"{folder} holds no finished build: {PLAN} is absent or unreadable"
+        ) from error
+    records = [
+        record
+        for path in sorted((folder / STATE / "shards").glob("*.json"))
+        if (record := read_record(path, fingerprint, folder)) is not None
+    ]
+    if len(records) != n_shards:
+        raise BuildError(
+            f"{folder} holds no finished build: {len(records)} of {n_shards} shards are complete; "
+            "run the same build again, it goes on from there"
+        )
+    return FinishedBuild(folder, outline, {name: f for r in records for name, f in r.items()})
+
+
+def stored_rows(build: FinishedBuild, config: str, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Rows of one config by id, read one row group at a time.
+
+    Raises:
+        LookupError: The build has no such row.
+    """
+    wanted, found = set(ids), {}
+    for path, file in build.files.items():
+        if file["config"] != config or not wanted:
+            continue
+        with pq.ParquetFile(build.folder / path) as parquet:
+            for group in range(parquet.num_row_groups):
+                names = parquet.read_row_group(group, columns=["id"])["id"].to_pylist()
+                at = [i for i, name in enumerate(names) if name in wanted]
+                if at:
+                    for row in parquet.read_row_group(group).take(at).to_pylist():
+                        found[row["id"]] = row
+                        wanted.discard(row["id"])
+    if wanted:
+        raise LookupError(f"{build.folder} has no row {sorted(wanted)[0]!r} in config {config!r}")
+    return found
+
+
+def _findings_path(folder: Path) -> Path:
+    return folder / STATE / "findings.json"

@@ -1,0 +1,140 @@
+"""The output folder: whose it is, who works in it, and what a disk may refuse."""
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from builders.building.plan import BuildPlan
+from otoscope.atomic import write_atomic
+from otoscope.claims import differences, locked
+from otoscope.errors import InputError
+
+STATE = ".otoscope"
+PLAN = f"{STATE}/plan.json"
+
+
+class BuildError(InputError, RuntimeError):
+    """A build that cannot go on; the message says what to do."""
+
+
+def staging_folder(folder: Path) -> Path:
+    """Where unfinished files lie; whatever is in it when no build is at work can go."""
+    return folder / STATE / "making"
+
+
+def write_json(path: Path, content: object, *, via: Path) -> None:
+    """A JSON file that is either complete or absent."""
+    text = json.dumps(content, indent=1, sort_keys=True) + "\n"
+    write_atomic(path, text.encode(), via=via)
+
+
+def outline_of(plan: BuildPlan) -> dict[str, object]:
+    """What `.otoscope/plan.json` holds."""
+    return {
+        **plan.outline,
+        "fingerprint": plan.fingerprint,
+        "libraries": list(plan.libraries),
+        "n_shards": len(plan.shards),
+    }
+
+
+@contextlib.contextmanager
+def owned(out: Path, plan: BuildPlan, *, overwrite: bool = False) -> Iterator[None]:
+    """Makes sure that `out` is this build's folder, and nobody else's while it lasts.
+
+    Raises:
+        BuildError: It is in use, holds another build or something else, or cannot be written.
+    """
+    state = out / STATE
+    with plain_disk_errors(out):
+        if out.exists() and not out.is_dir():
+            raise BuildError(f"{out} is a file, not a folder")
+        if out.is_dir() and any(out.iterdir()) and not state.is_dir():
+            raise BuildError(f"{out} holds something that is not a build; choose another --out")
+        state.mkdir(parents=True, exist_ok=True)
+        (state / "lock").touch()
+    with locked(state / "lock", BuildError(f"another build is at work in {out}; wait or end it")):
+        try:
+            shutil.rmtree(staging_folder(out), ignore_errors=True)
+            with plain_disk_errors(out):
+                _claim(out, plan, overwrite)
+            yield
+        finally:
+            shutil.rmtree(staging_folder(out), ignore_errors=True)
+
+
+def _claim(out: Path, plan: BuildPlan, overwrite: bool) -> None:
+    outline = outline_of(plan)
+    stored = _stored_outline(out)
+    if stored.get("fingerprint") != plan.fingerprint and not _empty(out):
+        if not overwrite:
+            differ = differences(_by_library(stored), _by_library(outline), ignored={"fingerprint"})
+            raise BuildError(
+                f"{out} holds another build: {'; '.join(map(str, differ)) or 'other sources'}; "
+                "choose another --out, or --overwrite it"
+            )
+        for path in _visible(out):
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        shutil.rmtree(out / STATE / "shards", ignore_errors=True)
+    write_json(out / PLAN, outline, via=staging_folder(out))
+
+
+def _stored_outline(out: Path) -> dict[str, object]:
+    """What the folder's last build was; nothing where that cannot be read."""
+    try:
+        stored = json.loads((out / PLAN).read_text())
+    except (OSError, ValueError):
+        return {}
+    return stored if isinstance(stored, dict) else {}
+
+
+def _by_library(outline: dict[str, object]) -> dict[str, object]:
+    """The outline with its libraries as names and versions, to name those that differ."""
+    listed = outline.get("libraries")
+    versions = [str(text).partition(" ") for text in listed] if isinstance(listed, list) else []
+    return {**outline, "libraries": {name: version for name, _, version in versions}}
+
+
+def _visible(out: Path) -> list[Path]:
+    """What a build may have put there; a `.git` and its like are the user's."""
+    return [path for path in out.iterdir() if not path.name.startswith(".")]
+
+
+def _empty(out: Path) -> bool:
+    return not _visible(out) and not (out / STATE / "shards").exists()
+
+
+def check_space(likely_bytes: int, out: Path) -> None:
+    """Refuses a build that will not fit.
+
+    Raises:
+        BuildError: With both sizes.
+    """
+    free = shutil.disk_usage(out).free
+    if likely_bytes > free:
+        raise BuildError(
+            f"{out}: about {likely_bytes / 1e9:.1f} GB are needed but {free / 1e9:.1f} GB are "
+            "free; make room, choose another --out, or take fewer sources with --limit-sources"
+        )
+
+
+@contextlib.contextmanager
+def plain_disk_errors(out: Path) -> Iterator[None]:
+    """Turns what a disk may refuse into one clear line."""
+    try:
+        yield
+    except OSError as error:
+        name = error.filename or out
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise BuildError(
+                f"{name}: the disk is full; finished shards are kept, make room and run again"
+            ) from error
+        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
+            raise BuildError(f"{name}: cannot be written ({os.strerror(error.errno)})") from error
+        if error.errno is not None:
+            raise BuildError(f"{name}: {os.strerror(error.errno)}") from error
+        raise

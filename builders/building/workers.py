@@ -1,0 +1,128 @@
+"""Runs work on one or more processes.
+
+Which worker makes a shard changes nothing in its bytes. A worker whose parent dies ends too, so
+that it does not write into a folder that the next run has taken over.
+"""
+
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.sharedctypes import Synchronized
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from threadpoolctl import threadpool_limits
+
+from builders.building.libraries import check_libraries
+from builders.building.plan import BuildPlan, Recipe
+from builders.building.shards import write_shard
+
+POLL_S = 0.2
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_worker: dict[str, Any] = {}
+
+
+class WorkerDied(RuntimeError):
+    """A worker process ended without a report; most often the system was short of memory."""
+
+
+def run(
+    recipe: Recipe,
+    plan: BuildPlan,
+    indices: Sequence[int],
+    folder: Path,
+    *,
+    num_proc: int,
+    on_rows: Callable[[int], None] = lambda n: None,
+) -> None:
+    """Writes the shards named by `indices`; returns when all are finished.
+
+    Args:
+        recipe, plan: See `build`.
+        indices: In `plan.shards`.
+        folder: The dataset folder.
+        num_proc: Processes.
+        on_rows: Called now and then with the number of rows made so far.
+
+    Raises:
+        WorkerDied: A worker process was killed.
+        BuildError: A process has other versions of libraries than the plan.
+    """
+    n_made = 0
+
+    def on_row() -> None:
+        nonlocal n_made
+        n_made += 1
+        on_rows(n_made)
+
+    if num_proc == 1:
+        check_libraries(plan.libraries)
+        with threadpool_limits(1):
+            for index in indices:
+                write_shard(recipe, plan, index, folder, on_row=on_row)
+        return
+    context = multiprocessing.get_context("spawn")
+    counter = context.Value("Q", 0)
+    shared = (recipe, plan, folder, counter, os.getpid())
+    with ProcessPoolExecutor(
+        min(num_proc, max(1, len(indices))), context, _start, shared
+    ) as pool:  # fmt: skip
+        pending = {pool.submit(_work, index) for index in indices}
+        try:
+            while pending:
+                done, pending = wait(pending, POLL_S, FIRST_EXCEPTION)
+                on_rows(counter.value)
+                for future in done:
+                    future.result()
+        except BrokenProcessPool as error:
+            raise WorkerDied("a worker process was killed (out of memory?)") from error
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def parallel_map(function: Callable[[T], R], items: Sequence[T], num_proc: int) -> Iterator[R]:
+    """`map` over processes; each computes with one thread."""
+    if num_proc == 1 or len(items) == 1:
+        with threadpool_limits(1):
+            yield from map(function, items)
+        return
+    context, n_workers = multiprocessing.get_context("spawn"), min(num_proc, len(items))
+    with ProcessPoolExecutor(n_workers, context, threadpool_limits, (1,)) as pool:
+        yield from pool.map(function, items)
+
+
+def _start(
+    recipe: Recipe, plan: BuildPlan, folder: Path, counter: "Synchronized[int]", parent: int
+) -> None:
+    threadpool_limits(1)
+    pa.set_memory_pool(pa.system_memory_pool())  # gives freed row groups back
+    _worker.update(recipe=recipe, plan=plan, folder=folder, counter=counter, checked=False)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(POLL_S)
+    os._exit(1)
+
+
+def _work(index: int) -> None:
+    recipe, plan, counter = _worker["recipe"], _worker["plan"], _worker["counter"]
+    if not _worker["checked"]:  # here and not in `_start`, from where no error reaches the parent
+        check_libraries(plan.libraries)
+        _worker["checked"] = True
+
+    def on_row() -> None:
+        with counter.get_lock():
+            counter.value += 1
+
+    write_shard(recipe, plan, index, _worker["folder"], on_row=on_row)

@@ -1,0 +1,129 @@
+"""`build`: a dataset folder."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from builders.corpora.command_options import (
+    Attribution,
+    AudioColumn,
+    Config,
+    FromSplit,
+    Language,
+    Licence,
+    Limit,
+    Metadata,
+    Microphone,
+    Selection,
+    Splits,
+    Where,
+    corpus_options,
+)
+from builders.corpora.options import CorpusOptions, open_corpus
+from builders.corpora.reading.partition import leaks
+from builders.vocalgrad.commands.options import (
+    Corrections,
+    LoudStart,
+    NothingFound,
+    Short,
+    print_omitted,
+    span_policies,
+)
+from builders.vocalgrad.finishing import finish
+from builders.vocalgrad.measuring.measurement import Verify
+from builders.vocalgrad.planning.build_plan import OnError, plan_build
+from builders.vocalgrad.planning.corrections import read_corrections
+from builders.vocalgrad.planning.estimate import TYPICAL_S, BuildSize, estimate, unspoken_plan
+from builders.vocalgrad.rendering.rows import build as build_dataset
+from otoscope.acoustics.spans import Policy
+from otoscope.cli.options import Overwrite, Profile
+from otoscope.progress import ProgressBars
+
+
+def build(
+    context: typer.Context,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Output: the dataset folder; `vocalgrad` or `vocalgrad-controlled` when absent."
+        ),
+    ] = None,
+    source: Where = "voices:40",
+    splits: Splits = "test",
+    selection: Selection = "published",
+    microphone: Microphone = "mic1",
+    metadata: Metadata = None,
+    licence: Licence = "unknown",
+    attribution: Attribution = "",
+    language: Language = "",
+    from_split: FromSplit = "test",
+    config: Config = "",
+    audio_column: AudioColumn = "audio",
+    limit_sources: Limit = None,
+    categories: Annotated[
+        str, typer.Option(help="Categories, comma-separated; all when absent.")
+    ] = "",
+    profile: Profile = "paper",
+    beeps: Annotated[bool, typer.Option(help="Add the ten-tone ablation as config `beep`.")] = True,
+    corrections: Corrections = None,
+    on_nothing_found: NothingFound = Policy.REJECT,
+    on_short: Short = Policy.KEEP,
+    on_loud_start: LoudStart = Policy.QUIETEST_FLOOR,
+    on_error: Annotated[
+        OnError, typer.Option(help="Policy for a source that cannot be used.")
+    ] = OnError.STOP,
+    verify: Annotated[Verify, typer.Option(help="Clips to measure.")] = Verify.SAMPLE,
+    num_proc: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
+    overwrite: Overwrite = False,
+    dry_run: Annotated[bool, typer.Option(help="Dry run: print counts and sizes.")] = False,
+) -> None:
+    """Builds a dataset folder that `load_dataset` and the Hub understand.
+
+    python -m builders.vocalgrad build --source vctk:/data/VCTK-Corpus --out vocalgrad
+
+    The same command resumes a build that was stopped. The bytes do not depend on --num-proc.
+    """
+    progress = ProgressBars()
+    options = corpus_options(context)
+    out = out or Path("vocalgrad" if profile == "paper" else f"vocalgrad-{profile}")
+    if dry_run and options.kind == "voices":
+        unspoken = unspoken_plan(options, _names(categories), profile=profile, beeps=beeps)
+        _print_size(estimate(unspoken), out)
+        typer.echo(f"(no speech was synthesised: {TYPICAL_S:g} s counted for each source)")
+        return
+    planned = plan_build(
+        open_corpus(options, progress),
+        open_corpus(CorpusOptions("beep"), progress) if beeps else None,
+        categories=_names(categories),
+        profile=profile,
+        policies=span_policies(on_nothing_found, on_short, on_loud_start),
+        corrections=read_corrections(corrections) if corrections else None,
+        on_error=on_error,
+        limit_sources=limit_sources,
+        progress=progress,
+    )
+    plan, survey, corpus = planned
+    for leak in leaks(corpus.sources):
+        typer.echo(f"warning: {leak}", err=True)
+    print_omitted([*corpus.skipped, *survey.rejected, *survey.dropped], survey.doubtful)
+    if dry_run:
+        _print_size(estimate(plan), out)
+        return
+    built = build_dataset(plan, out, num_proc=num_proc, overwrite=overwrite, progress=progress)
+    typer.echo(finish(built, planned, verify=verify, num_proc=num_proc, progress=progress))
+
+
+def _names(listed: str) -> list[str] | None:
+    return [name for name in listed.split(",") if name] or None
+
+
+def _print_size(size: BuildSize, out: Path) -> None:
+    for name, n in size.rows.items():
+        typer.echo(f"{name:18} {n:>9,} clips")
+    typer.echo(
+        f"{size.n_files} files, {size.audio_hours:.1f} h of audio, "
+        f"about {size.bytes_likely / 1e9:.2f} GB "
+        f"(at most {size.bytes_at_most / 1e9:.2f} GB) in {out}; nothing was written"
+    )

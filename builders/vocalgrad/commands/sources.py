@@ -1,0 +1,99 @@
+"""`sources`: the source clips of a corpus."""
+
+import csv
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from builders.corpora.base import CorpusError
+from builders.corpora.command_options import (
+    AudioColumn,
+    Config,
+    FromSplit,
+    Limit,
+    Metadata,
+    Microphone,
+    Selection,
+    Splits,
+    Where,
+    corpus_options,
+)
+from builders.corpora.loquacious.verification import verify_rows
+from builders.corpora.options import CorpusOptions, loquacious_place, open_corpus
+from builders.corpora.vctk.verification import verify
+from builders.vocalgrad.planning.build_plan import limited
+from otoscope.folders import cache_folder
+from otoscope.progress import ProgressBars
+
+
+def list_sources(
+    context: typer.Context,
+    source: Where = "voices:40",
+    splits: Splits = "test",
+    selection: Selection = "published",
+    microphone: Microphone = "mic1",
+    metadata: Metadata = None,
+    from_split: FromSplit = "test",
+    config: Config = "",
+    audio_column: AudioColumn = "audio",
+    limit_sources: Limit = None,
+) -> None:
+    """Prints the selected source clips as CSV.
+
+    python -m builders.vocalgrad sources list --source vctk:/data/VCTK-Corpus
+    """
+    corpus = open_corpus(
+        corpus_options(context), ProgressBars(write_line=lambda line: typer.echo(line, err=True))
+    )
+    writer = csv.writer(sys.stdout)
+    writer.writerow(
+        ["split", "item_id", "clip_id", "speaker_id", "sentence_id", "path", "transcript"]
+    )
+    for s in limited(corpus.sources, limit_sources):
+        writer.writerow(
+            [s.split, s.item_id, s.clip_id, s.speaker_id, s.sentence_id, s.path, s.transcript]
+        )
+
+
+def verify_sources(
+    corpus: Annotated[
+        str,
+        typer.Argument(
+            help="A VCTK folder (with speaker-info.txt in it), or "
+            "`loquacious[:REPO_OR_FOLDER]`, with `@REVISION` when read from the Hub."
+        ),
+    ],
+    microphone: Microphone = "mic1",
+) -> None:
+    """Compares a corpus with the published list of test clips; exit code 1 where they differ.
+
+    python -m builders.vocalgrad sources verify /data/VCTK-Corpus
+
+    VCTK and LoquaciousSet have such a list; of Common Voice only the rules are known.
+    """
+    options = CorpusOptions(corpus)
+    if options.kind == "cv-spontaneous":
+        raise CorpusError("there is no published list of Common Voice clips to compare with")
+    if options.kind == "loquacious":
+        agrees, summary = _compare_rows(options)
+    else:
+        folder = Path(options.where if options.kind == "vctk" else corpus).expanduser()
+        report = verify(folder, microphone=microphone)
+        agrees, summary = report.agrees and report.complete, report.summary()
+    typer.echo(summary)
+    if not agrees:
+        raise typer.Exit(1)
+
+
+def _compare_rows(options: CorpusOptions) -> tuple[bool, str]:
+    where, revision = loquacious_place(options)
+    with ProgressBars().bar("Reading rows", 0) as step:
+        report = verify_rows(
+            where,
+            revision=revision,
+            work_folder=cache_folder() / "streamed",
+            progress=lambda done, total: step(done, total=True),
+        )
+    return report.agrees, report.summary()

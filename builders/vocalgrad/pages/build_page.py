@@ -1,0 +1,120 @@
+"""One page of a build: counts, observer, confounds, an example of each category with its audio."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from builders.building.finished import FinishedBuild, stored_rows
+from builders.building.folder import staging_folder
+from builders.building.plan import SPLITS
+from builders.vocalgrad.measuring.build_confounds import CONFOUND_COLUMNS, ConfoundReport
+from builders.vocalgrad.measuring.observer_accuracy import ObserverReport, Rate, TierAccuracy
+from builders.vocalgrad.pages.card import omitted_sources
+from builders.vocalgrad.pages.examples import CURVE, audio_uri, example_cards, example_source
+from builders.vocalgrad.pages.heat import heat_table
+from builders.vocalgrad.planning.build_plan import PlannedBuild
+from builders.vocalgrad.planning.plan import Plan
+from otoscope.acoustics import codec
+from otoscope.acoustics.design import DIRECTIONS, Condition
+from otoscope.acoustics.gradients import attribute_of, beep_categories
+from otoscope.reports import figures
+from otoscope.reports.html import render, write
+
+TEMPLATES = Path(__file__).parent / "templates"
+FEW_CLIPS = 20  # below, a share is imprecise and is drawn in grey
+
+
+def write_page(
+    build: FinishedBuild, planned: PlannedBuild, observer: ObserverReport, confounds: ConfoundReport
+) -> Path:
+    """Writes `index.html` into the dataset folder; returns its path.
+
+    The audio is the very bytes of the dataset's Parquet files. The example is the one that
+    `example_source` names.
+    """
+    plan, _, corpus = planned
+    example = example_source(plan)
+    row_id = f"{example.source.split}-source-{example.source.item_id}__{example.source.clip_id}"
+    row = stored_rows(build, "source", [row_id])[row_id]
+    recording = codec.read(row["audio"]["bytes"], name=row_id)
+    cards, tiers = example_cards(build, plan, example, recording)
+    values = {
+        "title": f"VocalGrad from {corpus.name}",
+        "plan": plan,
+        "corpus": corpus,
+        "rates": sorted({s.sampling_rate for s in plan.sources}),
+        "splits": [split for split in SPLITS if plan.of_split(split)],
+        "counts": counts(build, plan),
+        "skipped": omitted_sources(planned),
+        "report": observer,
+        "observer": observer_groups(observer.rows),
+        "axis": figures.whisker_axis(),
+        "few": FEW_CLIPS,
+        "confounds": confounds,
+        "heat": [
+            (name, heat_table({"": part}))
+            for name, part in (("all tiers", confounds.all_tiers), ("high tier", confounds.widest))
+            if part.rows
+        ],
+        "contrasts": CONFOUND_COLUMNS,
+        "example": example,
+        "source_audio": audio_uri(row),
+        "tiers": tiers,
+        "curve": CURVE,
+        "range_db": figures.RANGE_DB,
+        "cards": cards,
+        "beeps": _beeps(build, plan),
+        "attribute_of": attribute_of,
+        "margins": figures.MARGINS,
+    }
+    text = render("build.html.jinja", values, folder=TEMPLATES)
+    return write(build.folder / "index.html", text, via=staging_folder(build.folder))
+
+
+def counts(build: FinishedBuild, plan: Plan) -> list[dict[str, Any]]:
+    """Clips by category and split, without effect, and clipped, as the files' records have them."""
+    found = []
+    for config in (*plan.categories, "source", "beep"):
+        if files := [f for f in build.files.values() if f["config"] == config]:
+            rows = {s: sum(f["rows"] for f in files if f["split"] == s) for s in SPLITS}
+            found.append(
+                {
+                    "config": config,
+                    "kind": "gradient" if config in plan.categories else config,
+                    "rows": rows,
+                    **{key: sum(f[key] for f in files) for key in ("no_effect", "clipped")},
+                }
+            )
+    return found
+
+
+def observer_groups(rows: Sequence[TierAccuracy]) -> dict[str, list[dict[str, Any]]]:
+    """The observer's rows by category, each with its picture."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        strip = figures.whiskers([estimate_of(row.alone), estimate_of(row.with_source)])
+        line = {"row": row, "strip": strip, "few": row.n < FEW_CLIPS}
+        groups.setdefault(row.category, []).append(line)
+    return groups
+
+
+def estimate_of(rate: Rate) -> figures.Estimate:
+    """A share as the figures take it."""
+    return figures.Estimate(rate.share, rate.low, rate.high)
+
+
+def _beeps(build: FinishedBuild, plan: Plan) -> Iterator[dict[str, Any]]:
+    """Up and down players for each beep category of the build, of its first beep."""
+    if not plan.beeps:
+        return
+    s = plan.beeps[0].source
+    for category in (c for c in beep_categories(plan.profile) if c in plan.categories):
+        ids = [
+            f"{s.split}-{category}-{Condition('high', CURVE, d).clip_id(s.item_id, s.clip_id)}"
+            for d in DIRECTIONS
+        ]
+        rows = stored_rows(build, "beep", ids)
+        yield {
+            "attribute": attribute_of(category),
+            "clips": [{"row": rows[i], "audio": audio_uri(rows[i])} for i in ids],
+        }

@@ -1,0 +1,62 @@
+"""What a build will take, counted before any sound is made."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from builders.corpora.options import CorpusOptions, open_corpus, spoken_sources
+from builders.vocalgrad.planning.build_plan import limited
+from builders.vocalgrad.planning.plan import Plan, SurveyedClip, chosen_categories
+from builders.vocalgrad.planning.survey import survey
+from otoscope.progress import Progress
+
+TYPICAL_S = 4.7  # length of a synthesised clip with its silences
+
+
+class BuildSize(NamedTuple):
+    """Counts and sizes of a build."""
+
+    rows: dict[str, int]
+    n_files: int
+    audio_hours: float
+    bytes_likely: int
+    bytes_at_most: int
+
+
+def estimate(plan: Plan) -> BuildSize:
+    """What a build will take."""
+    rows: Counter[str] = Counter()
+    seconds, most = 0.0, 0
+    for shard in plan.shards:
+        sources = plan.sources_of(shard)
+        each = shard.n_rows // max(len(sources), 1)
+        rows[f"{shard.kind if shard.kind != 'gradient' else 'all'}/{shard.split}"] += shard.n_rows
+        seconds += sum(each * s.n_samples / s.sampling_rate for s in sources)
+        most += sum(each * s.most_bytes for s in sources)
+    return BuildSize(
+        dict(rows),
+        sum(len(shard.files) for shard in plan.shards),
+        seconds / 3600,
+        sum(shard.likely_bytes for shard in plan.shards),
+        most,
+    )
+
+
+def unspoken_plan(
+    options: CorpusOptions, categories: Sequence[str] | None, *, profile: str = "paper", beeps: bool
+) -> Plan:
+    """The plan of a build from voices without any synthesis, every clip of the typical length.
+
+    Raises:
+        LookupError: An unknown category, or one without this profile.
+        CorpusError: More sources than there are sentences for.
+    """
+    chosen = chosen_categories(categories, profile)
+    sources, rate = spoken_sources(options)
+    n = round(TYPICAL_S * rate)
+    clips = [
+        SurveyedClip(source, rate, 1, n, 16, "PCM_16", (0, n), "detected", "")
+        for source in limited(sources, options.limit_sources)
+    ]
+    tones = survey(open_corpus(CorpusOptions("beep"), Progress()).sources).sources if beeps else ()
+    return Plan(chosen, profile, tuple(clips), tones)

@@ -1,0 +1,205 @@
+"""README.md: what the Hub reads of it, and what people read of it."""
+
+from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
+
+import jinja2
+import pyarrow.parquet as pq
+import pytest
+import soundfile
+import yaml
+
+from builders.building.repository import content_hash
+from builders.corpora.base import Skipped
+from builders.vocalgrad.pages.card import write_card
+from builders.vocalgrad.planning.build_plan import PlannedBuild
+from builders.vocalgrad.rendering.rows import build
+from cards import render_card
+from otoscope.acoustics.gradients import GRADIENTS
+from tests.builders.tiny_corpus import CONFOUNDS, OBSERVER, built_from, one_beep, planned, speak
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    speech = speak(tmp_path_factory.mktemp("speech"), n=4)
+    (speech / "metadata.csv").write_text(
+        "file_name,speaker_id,split\nclip0.wav,a,test\nclip1.wav,a,test\n"
+        "clip2.wav,c,test\nclip3.wav,d,validation\n"
+    )
+    (speech / "clip2.wav").write_bytes(b"")
+    return built_from(
+        speech, tmp_path_factory.mktemp("out") / "vocalgrad", splits=("test", "validation"),
+        beeps=one_beep(tmp_path_factory.mktemp("beeps")), categories=None, on_error="skip",
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def card(built):
+    return (built.folder / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def header(card):
+    _, text, _ = card.split("---\n", 2)
+    return yaml.safe_load(text)
+
+
+def rows(built, config, split=""):
+    columns = ["id", "category", "no_effect", "clipped_fraction", "source_id", "speaker_id"]
+    for path in sorted((built.folder / config).glob(f"{split}*.parquet")):
+        yield from pq.read_table(path, columns=columns).to_pylist()
+
+
+def table(card, first_column):
+    """The rows of the Markdown table whose first heading is given, as lists of cells."""
+    lines = card.splitlines()
+    (at,) = [i for i, line in enumerate(lines) if line.startswith(f"| {first_column} |")]
+    body = []
+    for line in lines[at + 2 :]:
+        if not line.startswith("|"):
+            return body
+        body.append([cell.strip() for cell in line.strip("|").split("|")])
+    return body
+
+
+def test_neither_card_nor_records_name_a_folder_of_this_machine(built, card):
+    assert "Left out (1): clip2 (clip2.wav: not readable as audio" in card
+    folders = {str(s.source.path.parent) for s in built.plan.sources} | {str(built.folder.parent)}
+    for path in [*built.folder.rglob("*.json"), built.folder / "README.md"]:
+        assert not [folder for folder in folders if folder in path.read_text()], path
+
+
+def test_configs_and_their_files(built, header):
+    configs = {config["config_name"]: config for config in header["configs"]}
+    assert set(configs) == {"all", *GRADIENTS, "source", "beep"}
+    assert [name for name, config in configs.items() if config.get("default")] == ["all"]
+    for name, config in configs.items():
+        splits = [files["split"] for files in config["data_files"]]
+        assert splits == (["test"] if name == "beep" else ["test", "validation"])
+    for files in configs["all"]["data_files"]:
+        assert files["path"] == [f"{name}/{files['split']}-*.parquet" for name in GRADIENTS]
+    assert configs["echo"]["data_files"][0]["path"] == "echo/test-*.parquet"
+    for config in configs.values():
+        for files in config["data_files"]:
+            patterns = files["path"] if isinstance(files["path"], list) else [files["path"]]
+            assert all(list(built.folder.glob(pattern)) for pattern in patterns)
+
+
+def test_counts_and_sizes_of_the_header(built, header):
+    for info in header["dataset_info"]:
+        name = info["config_name"]
+        parts = list(GRADIENTS) if name == "all" else [name]
+        for split in info["splits"]:
+            n_rows = sum(1 for part in parts for _ in rows(built, part, split["name"]))
+            assert split["num_examples"] == n_rows > 0
+        paths = [path for part in parts for path in (built.folder / part).iterdir()]
+        assert info["download_size"] == sum(path.stat().st_size for path in paths)
+    assert header["size_categories"] == ["n<1K"]  # 3 sources, 9 categories, 24 clips
+    assert header["license"] == "cc0-1.0"
+
+
+def test_the_card_gives_the_ends_at_every_rate_and_depth(tmp_path):
+    speech = speak(tmp_path / "speech", n=1)
+    samples, _ = soundfile.read(speech / "clip0.wav")
+    soundfile.write(speech / "slow.wav", samples, 8_000, subtype="PCM_U8")
+    built_from(speech, tmp_path / "out", categories=["audio_roughness", "voice_clarity"])
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "| audio_roughness | bit depth | 8 → 8, 16 → 8 |" in card
+    assert "| 1200 → 4000, 1200 → 8000 |" in card
+
+
+def test_every_config_has_a_hash_of_its_own_content(built, header):
+    said = {info["config_name"]: info["description"] for info in header["dataset_info"]}
+    assert len(set(said.values())) == len(said) == 12
+    path = next((built.folder / "echo").glob("test*"))
+    name = path.relative_to(built.folder).as_posix()
+    other = dict(built.files) | {name: built.files[name] | {"sha256": "0" * 64}}
+    described = {config: hash_of(other, config) for config in ("all", "echo", "volume")}
+    assert described["echo"] not in said["echo"]
+    assert described["all"] not in said["all"]
+    assert described["volume"] in said["volume"]
+
+
+def hash_of(files, config):
+    parts = list(GRADIENTS) if config == "all" else [config]
+    return content_hash({path: file for path, file in files.items() if file["config"] in parts})
+
+
+def test_the_numbers_people_read_are_those_of_the_files(built, card):
+    for name, n_sources, n_speakers, n_clips, n_no_effect, n_clipped in table(card, "split"):
+        clips = [row for category in GRADIENTS for row in rows(built, category, name)]
+        sources = list(rows(built, "source", name))
+        assert int(n_sources) == len(sources) == len({row["source_id"] for row in clips})
+        assert int(n_speakers) == len({row["speaker_id"] for row in sources})
+        assert int(n_clips) == len(clips)
+        assert int(n_no_effect) == sum(row["no_effect"] for row in clips)
+        assert int(n_clipped) == sum(row["clipped_fraction"] > 0 for row in clips)
+    by_category = {line[0]: int(line[-1]) for line in table(card, "category")}
+    counted = Counter({name: sum(r["no_effect"] for r in rows(built, name)) for name in GRADIENTS})
+    assert list(by_category) == list(GRADIENTS)
+    assert by_category == counted
+    assert sum(counted.values()) == 3 * 16  # low and mid distortion at 16 kHz
+    assert f"holds {len(list(rows(built, 'beep')))} clips made from ten" in card
+    assert "Left out (1): clip2" in card
+    assert "Sampling rate: 16,000 Hz. Spans of speech: 3 kept." in card
+    assert "**Chance level of the main question: 50.0 %**" in card
+
+
+def test_the_parameters_people_read(card):
+    by_name = {line[0]: line[1:5] for line in table(card, "category")}
+    assert by_name["volume"][1:] == ["-6 → 6", "-12 → 12", "-18 → 18"]
+    assert by_name["voice_clarity"][1:] == ["5000 → 8000", "2500 → 8000", "1200 → 8000"]
+
+
+def test_the_lines_that_read_audio_run(built, card, tmp_path, monkeypatch):
+    """What the card tells people to type."""
+    monkeypatch.chdir(built.folder.parent)
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path))
+    code = "\n".join(card.split("```python\n")[i].split("```")[0] for i in (1, 2))
+    names: dict[str, object] = {}
+    exec(code, names)
+    assert names["sampling_rate"] == 16_000
+    assert names["samples"].ndim == 1
+
+
+def test_a_missing_value_fails_instead_of_leaving_a_gap(built):
+    with pytest.raises(jinja2.UndefinedError, match="'plan' is undefined"):
+        render_card("vocalgrad.md.jinja", pretty_name="VocalGrad")
+    before = (built.folder / "README.md").read_text()
+    with pytest.raises(jinja2.UndefinedError, match="no attribute 'table'"):
+        write_card(built.build, built.planned, SimpleNamespace(basis="not measured"), CONFOUNDS)
+    assert (built.folder / "README.md").read_text() == before
+
+
+def test_only_what_was_built_is_described(tmp_path):
+    speech = speak(tmp_path / "speech", n=1)
+    built = built_from(speech, tmp_path / "vocalgrad", categories=["echo"], beeps=None)
+    card = (built.folder / "README.md").read_text()
+    header = yaml.safe_load(card.split("---\n", 2)[1])
+    assert [c["config_name"] for c in header["configs"]] == ["all", "echo", "source"]
+    assert header["configs"][0]["data_files"][0]["path"] == "echo/test-*.parquet"
+    assert "ten sine tones" not in card
+    assert "Left out" not in card
+    assert [line[0] for line in table(card, "category")] == ["echo"]
+
+
+def test_what_the_corpus_says_of_itself(tmp_path):
+    speech = speak(tmp_path / "speech", n=1)
+    plan, survey, corpus = planned(speech, categories=["volume"])
+    built = build(plan, tmp_path / "vocalgrad")
+    corpus = replace(
+        corpus, name="Märchen {{ 7 * 7 }}", licence="cc-by-4.0", attribution="Anna: \"I\" & 'O'.",
+        language="de", synthetic=True, notes=("Read aloud in 1999.",),
+        skipped=tuple(Skipped(f"x{i}", "too | short") for i in range(30)),
+    )  # fmt: skip
+    write_card(built, PlannedBuild(plan, survey, corpus), OBSERVER, CONFOUNDS)
+    card = (built.folder / "README.md").read_text(encoding="utf-8")
+    header = yaml.safe_load(card.split("---\n", 2)[1])
+    assert (header["license"], header["language"]) == ("cc-by-4.0", ["de"])
+    assert "synthetic" in header["tags"]
+    assert "Märchen {{ 7 * 7 }}. Anna: \"I\" & 'O'. Licence of the source: `cc-by-4.0`." in card
+    assert "**The voices are synthetic**" in card
+    assert "- Read aloud in 1999." in card
+    assert "Left out (30): x0 (too | short); " in card
+    assert "x29 (too | short)." in card

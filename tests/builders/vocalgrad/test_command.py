@@ -1,0 +1,261 @@
+"""The builder's own commands, in this process."""
+
+import csv
+import io
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from builders.corpora.loquacious.frozen import read_loquacious_list
+from builders.corpora.options import CORPORA
+from builders.vocalgrad.__main__ import app
+from tests.builders.corpora.test_loquacious import ids_of_the_set, write_set
+from tests.builders.tiny_corpus import contents, speak
+
+ROOT = Path(__file__).parents[3]
+QUICK = ("--no-beeps", "--verify", "none", "--num-proc", "1", "--categories", "volume,echo")
+
+
+@pytest.fixture
+def call(monkeypatch, capsys, tmp_path):
+    """Runs a command; `(exit code, stdout, stderr)`."""
+    monkeypatch.setenv("OTOSCOPE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["vocalgrad", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            app()
+        said = capsys.readouterr()
+        return ended.value.code or 0, said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def speech(tmp_path):
+    root = speak(tmp_path / "speech")
+    (root / "metadata.csv").write_text(
+        "file_name,speaker_id,split\nclip0.wav,a,test\nclip1.wav,a,test\nclip2.wav,b,train\n"
+    )
+    return root
+
+
+def n_rows(out, config, split):
+    return sum(pq.read_metadata(p).num_rows for p in (out / config).glob(f"{split}-*.parquet"))
+
+
+def test_a_build(call, speech, tmp_path):
+    out = tmp_path / "vocalgrad"
+    code, said, _ = call("build", "--source", f"folder:{speech}", "--out", out, *QUICK)
+    assert code == 0
+    assert "98 rows in 3 files, 98 made now; 1 left out of the corpus" in said
+    assert f'load_dataset("{out}", "volume")' in said
+    assert {path.split("/")[0] for path in contents(out)} == {
+        "README.md", "index.html", "volume", "echo", "source",
+    }  # fmt: skip
+    whole = contents(out)
+    code, said, _ = call("build", "--source", f"folder:{speech}", "--out", out, *QUICK)
+    assert (code, "98 rows in 3 files, 0 made now" in said) == (0, True)
+    assert contents(out) == whole
+
+
+@pytest.mark.parametrize("beeps", ["--beeps", "--no-beeps"])
+def test_a_dry_run_writes_nothing_and_counts_what_the_build_makes(call, speech, tmp_path, beeps):
+    out = tmp_path / "vocalgrad"
+    options = ("build", "--source", f"folder:{speech}", "--out", out, "--splits", "test,train")
+    options += (*QUICK[1:5], "--categories", "background_noise", beeps)
+    code, said, _ = call(*options, "--dry-run")
+    assert code == 0
+    assert not out.exists()
+    assert "nothing was written" in said
+    counted = {}
+    for line in said.splitlines():
+        cells = line.split()
+        if cells[-1:] == ["clips"]:
+            counted[cells[0]] = int(cells[1].replace(",", ""))
+    code, _, _ = call(*options)
+    assert code == 0
+    made = {}
+    for name in counted:
+        config, split = name.split("/")
+        made[name] = n_rows(out, "background_noise" if config == "all" else config, split)
+    assert made == counted
+    assert counted == {"all/test": 48, "source/test": 2, "all/train": 24, "source/train": 1} | (
+        {"beep/test": 240} if beeps == "--beeps" else {}
+    )
+    n_files = len(list(out.rglob("*.parquet")))
+    assert f"{n_files} files, " in said
+    n_bytes = sum(path.stat().st_size for path in out.rglob("*.parquet"))
+    at_most = float(said.split("(at most ")[1].split(" GB")[0])
+    assert n_bytes <= at_most * 1e9 + 1e7
+
+
+def test_a_dry_run_of_voices_refuses_what_the_build_would(call, tmp_path):
+    options = ("build", "--source", "voices:5", "--dry-run", "--out", tmp_path / "x")
+    for asked, complaint in (
+        (("--profile", "papr"), "volume has no profile 'papr'"),
+        (("--categories", "volum"), "did you mean 'volume'?"),
+    ):
+        code, _, said = call(*options, *asked)
+        assert (code, complaint in said) == (2, True)
+
+
+def test_a_page_that_cannot_be_written(call, speech, tmp_path):
+    (tmp_path / "file").write_text("")
+    out = tmp_path / "file" / "spans.html"
+    code, _, said = call("spans", "--source", f"folder:{speech}", "--out", out)
+    assert (code, "Traceback" in said) == (2, False)
+    assert "error: " in said
+    assert str(tmp_path / "file") in said
+
+
+def test_a_dry_run_of_voices_does_not_speak(call, tmp_path):
+    code, said, _ = call(
+        "build", "--source", "voices:5", "--dry-run", "--out", tmp_path / "x", "--no-beeps",
+        "--categories", "volume",
+    )  # fmt: skip
+    assert code == 0
+    assert "120 clips" in said
+    assert not (tmp_path / "cache").exists()
+
+
+def test_limits_and_splits(call, speech, tmp_path):
+    out = tmp_path / "vocalgrad"
+    code, _, _ = call(
+        "build", "--source", f"folder:{speech}", "--out", out, "--limit-sources", 1, *QUICK,
+        "--splits", "test,train", "--licence", "cc-by-4.0", "--language", "de",
+        "--attribution", "Anna",
+    )  # fmt: skip
+    assert code == 0
+    assert (n_rows(out, "echo", "test"), n_rows(out, "echo", "train")) == (24, 24)
+    card = (out / "README.md").read_text()
+    assert "Anna Licence of the source: `cc-by-4.0`" in card
+    assert "language:\n- de\n" in card
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--source", "fodler:x"), "no source corpus named 'fodler'; did you mean 'folder'?"),
+        (("--source", "folder:/does/not/exist"), "there is no folder '/does/not/exist'"),
+        (("--source", "folder"), "--source folder: there is no folder ''"),
+        (("--source", "vctk:/does/not/exist"), "there is no folder"),
+        (("--source", "voices:many"), "N must be a whole number from 1"),
+        (("--source", "dataset"), "needs a path or a repository"),
+        (("--source", "loquacious"), "speechbrain/LoquaciousSet is not here"),
+        (("--source", "loquacious:/does/not/exist"), "/does/not/exist is not here"),
+        (("--source", "loquacious", "--splits", "train"), "ask for --splits test"),
+        (("--source", "cv-spontaneous"), "--source cv-spontaneous: there is no folder ''"),
+        (("--source", f"cv-spontaneous:{ROOT / 'docs'}"), "holds no ss-corpus-LOCALE.tsv"),
+        (("--categories", "volum"), "no category named 'volum'; did you mean 'volume'?"),
+        (("--profile", "papr"), "has no profile 'papr'; there are ['controlled', 'paper'"),
+        (("--splits", ""), "--splits names no split"),
+        (("--splits", "tset"), "no split 'tset'"),
+        (("--splits", "validation"), "puts nothing into validation"),
+        (("--corrections", "/does/not/exist.csv"), "/does/not/exist.csv: No such file"),
+        (("--metadata", "/does/not/exist.csv"), "/does/not/exist.csv: No such file"),
+        (("--on-short", "quietest_floor"), "answers speech_from_first_frame only"),
+        (("--on-nothing-found", "quietest_floor"), "answers speech_from_first_frame only"),
+        (("--on-error", "ignore"), "'ignore' is not one of 'stop', 'skip'"),
+        (("--verify", "some"), "'some' is not one of 'sample', 'all', 'none'"),
+        (("--num-proc", "0"), "Invalid value for '--num-proc': "),
+        (("--limit-sources", "0"), "Invalid value for '--limit-sources': "),
+        (("--on-short", "maybe"), "'maybe' is not one of"),
+        (("--no-such-option",), "No such option"),
+    ],
+)
+def test_wrong_options_are_one_clear_line(call, speech, tmp_path, options, complaint):
+    out = tmp_path / "vocalgrad"
+    standard = ("build", "--source", f"folder:{speech}", "--out", out, *QUICK)
+    code, _, said = call(*standard, *options)
+    assert code == 2
+    assert complaint in " ".join(said.replace("│", " ").split())
+    assert "Traceback" not in said
+    assert not out.exists()
+
+
+def test_a_clip_that_cannot_be_used(call, speech, tmp_path):
+    (speech / "clip1.wav").write_bytes(b"RIFF")
+    options = ("build", "--source", f"folder:{speech}", "--out", tmp_path / "out", *QUICK)
+    code, _, said = call(*options)
+    assert code == 2
+    assert "error: 1 of 2 sources cannot be used:" in said
+    assert "clip1.wav: not readable as audio" in said
+    assert "--on-error skip" in said
+    code, said, complained = call(*options, "--on-error", "skip")
+    assert code == 0
+    assert "49 rows in 3 files, 49 made now; 2 left out of the corpus" in said
+    assert "left out: clip1: " in complained
+    assert "clip1.wav: not readable as audio" in complained
+
+
+def test_a_folder_without_sound(call, tmp_path):
+    (tmp_path / "notes.txt").write_text("")
+    code, _, said = call("build", "--source", f"folder:{tmp_path}", "--out", tmp_path / "o", *QUICK)
+    assert (code, "hold no audio file" in said) == (2, True)
+
+
+def test_another_build_and_its_overwriting(call, speech, tmp_path):
+    out = tmp_path / "vocalgrad"
+    options = ("build", "--source", f"folder:{speech}", "--out", out, *QUICK)
+    assert call(*options)[0] == 0
+    code, _, said = call(*options, "--categories", "volume")
+    assert code == 2
+    assert (
+        "holds another build: categories ['volume', 'echo'], now ['volume']; choose another --out"
+        in said
+    )
+    assert call(*options, "--categories", "volume", "--overwrite")[0] == 0
+    assert not (out / "echo").exists()
+
+
+def test_sources_list(call, speech):
+    code, said, _ = call("sources", "list", "--source", f"folder:{speech}", "--limit-sources", 1)
+    assert code == 0
+    header, *lines = csv.reader(io.StringIO(said))
+    assert header[:3] == ["split", "item_id", "clip_id"]
+    assert lines == [["test", "clip0", "clip0", "a", "", str(speech / "clip0.wav"), ""]]
+
+
+def test_sources_list_and_verify_of_rows(call, tmp_path):
+    copy = write_set(tmp_path / "set", ids_of_the_set())
+    for where in (f"loquacious:{copy}", f"loquacious:{copy}@whatever"):
+        code, said, _ = call("sources", "list", "--source", where, "--selection", "frozen")
+        lines = list(csv.reader(io.StringIO(said)))[1:]
+        assert code == 0
+        assert [line[2] for line in lines] == [row.clip_id for row in read_loquacious_list()]
+    code, said, _ = call("sources", "verify", f"loquacious:{copy}")
+    assert code == 1
+    assert "0 of 100 listed clips compared, 0 missing, 0 in another row" in said
+    assert "100 unreadable" in said
+
+
+def test_verify_of_what_has_no_list_and_of_what_is_no_corpus(call, tmp_path):
+    for asked, complaint in (
+        ("cv-spontaneous:x", "there is no published list of Common Voice clips"),
+        (tmp_path, "holds no speaker-info.txt, so it is not a VCTK folder"),
+        (f"vctk:{tmp_path}", "holds no speaker-info.txt, so it is not a VCTK folder"),
+        ("loquacious", "pin it with a revision"),
+    ):
+        code, _, said = call("sources", "verify", asked)
+        assert (code, complaint in said) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["build", "spans"])
+def test_help_names_every_corpus(call, command):
+    code, said, _ = call(command, "--help")
+    assert code == 0
+    for source in CORPORA:
+        assert source == "beep" or f"`{source}" in said
+    assert "@REVISION" in said
+    code, said, _ = call("--help")
+    assert command in said
+
+
+def test_help_of_sources(call):
+    code, said, _ = call("sources", "--help")
+    assert (code, "list" in said, "verify" in said) == (0, True, True)
+    assert call()[0] == 2  # no arguments: the help
