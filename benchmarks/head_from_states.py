@@ -95,7 +95,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work)
         opened = model(folder / "model")
-        words = {word: tuple(opened.encoder.ending(asked(0), word)) for word in LABELS}
+        words = {word: tuple(opened.encoder.answer_tokens(asked(0), word)) for word in LABELS}
         answers = [(LABELS[i % 2], words[LABELS[i % 2]]) for i in range(N_CLIPS)]
         divided = examples_of(rows(), answers, "source", settings.seed)
         examples = replace(divided, parts=TrainValidationSplit(tuple(range(N_CLIPS)), (0,)))
@@ -128,7 +128,7 @@ def main() -> None:
 
         def bare() -> None:
             for start in range(0, N_CLIPS, BATCH):
-                inputs = opened.given(list(clips.values())[start : start + BATCH]).inputs
+                inputs = opened.encode(list(clips.values())[start : start + BATCH]).inputs
                 with torch.inference_mode():
                     opened.loaded.model.model(**inputs, use_cache=False)
 

@@ -139,7 +139,7 @@ def main() -> None:
         model.answer([first])  # imports, once a process
         body = {
             "model": "tiny",
-            "messages": [{"role": "user", "content": model.chat_request(first).content}],
+            "messages": model.chat_request(first).messages,
         }
         encoded = json.dumps(body).encode()
         served_s = n * args.latency / args.concurrency

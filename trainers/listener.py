@@ -215,7 +215,9 @@ def taught(encoder: Any, questions: Sequence[Any], words: Sequence[str]) -> dict
     import torch
 
     inputs = dict(encoder.encode(questions).inputs)
-    endings = [encoder.ending(asked, word) for asked, word in zip(questions, words, strict=True)]
+    endings = [
+        encoder.answer_tokens(asked, word) for asked, word in zip(questions, words, strict=True)
+    ]
     longest = max(map(len, endings))
     pad, ids = encoder.processor.tokenizer.pad_token_id, inputs["input_ids"]
     answers = torch.tensor([row + [pad] * (longest - len(row)) for row in endings])
@@ -310,7 +312,7 @@ def make(dataset: str, lesson: Lesson, out: Path) -> dict[str, Any]:
     import torch
 
     from otoscope.audits.splits import open_splits
-    from otoscope.models.encoding import Encoder
+    from otoscope.models.encoding import RequestEncoder
     from otoscope.models.families import FAMILIES
     from otoscope.models.opening import open_model
     from otoscope.progress import ProgressBars
@@ -333,7 +335,7 @@ def make(dataset: str, lesson: Lesson, out: Path) -> dict[str, Any]:
     try:
         model, processor = tiny_audio_model(shape, lesson.seed)
         rate = processor.feature_extractor.sampling_rate
-        encoder = Encoder(processor, FAMILIES["qwen2_audio"], rate, float(shape.window_s))
+        encoder = RequestEncoder(processor, FAMILIES["qwen2_audio"], rate, float(shape.window_s))
         clips = Clips(train, lesson)
         model.train()
         with ProgressBars().bar("Training", lesson.n_steps) as step:

@@ -238,8 +238,8 @@ def with_model(
         word = str(answer_word(questions[name]))
         if word not in tokens:
             filled = asked.fill(name)
-            tokens[word] = tuple(opened.encoder.ending(filled, word))
-            before, told = opened.encoder.taught(filled, word)
+            tokens[word] = tuple(opened.encoder.answer_tokens(filled, word))
+            before, told = opened.encoder.prompt_and_answer(filled, word)
             texts = None if before is None else (before, told)
             validate_answer_tokens(word, tokens[word], opened.loaded.processor.tokenizer, texts)
         answers.append((word, tokens[word]))

@@ -94,7 +94,11 @@ def cache_key(asked: Request, description: Mapping[str, Any], retry_unparsed: bo
     them.
     """
     parts = [
-        part.text if isinstance(part, Text) else {"audio": part.sha256, "span_s": part.span_s}
+        {"audio": part.sha256, "span_s": part.span_s}
+        if not isinstance(part, Text)
+        else part.text
+        if part.role == "user"
+        else {"text": part.text, "role": part.role}
         for part in asked.parts
     ]
     question = asked.question

@@ -7,13 +7,14 @@ it went. Nothing here imports torch; adapters import what they need when they ar
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 
 from otoscope.errors import InputError
-from otoscope.prompts.parts import Question, Text
+from otoscope.prompts.parts import Question, Role, Text
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,12 @@ class Request:
     def audio_inputs(self) -> tuple[AudioInput, ...]:
         """The clips, in order."""
         return tuple(part for part in self.parts if isinstance(part, AudioInput))
+
+    @property
+    def messages(self) -> list[tuple[Role, list[Text | AudioInput]]]:
+        """Consecutive parts of one role; clips are the user's."""
+        grouped = groupby(self.parts, lambda part: getattr(part, "role", "user"))
+        return [(role, list(parts)) for role, parts in grouped]
 
 
 class Status(StrEnum):

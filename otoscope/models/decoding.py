@@ -1,4 +1,4 @@
-"""How an answer is written: tokens by a preset, and what each label would have cost."""
+"""Decoding: tokens by a preset, and the log-probability of each label."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -10,8 +10,8 @@ from otoscope.models.presets import Preset
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Everything about asking that changes an answer, apart from weights and words.
+class GenerationSettings:
+    """What changes an answer besides weights and prompt.
 
     Attributes:
         preset: How tokens are chosen.
@@ -25,32 +25,31 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.max_new_tokens < 1:
-            raise InvalidValue(f"an answer needs a token; max_new_tokens={self.max_new_tokens}")
+            raise InvalidValue(f"max_new_tokens must be 1 or more, not {self.max_new_tokens}")
 
 
 class Generation(NamedTuple):
-    """One answer.
+    """One generated answer.
 
     Attributes:
         text: Special tokens left out, otherwise raw.
-        n_tokens: Including the one that ends it.
-        cut: It did not come to an end within the limit.
+        n_tokens: Including the end-of-sequence token.
+        truncated: It reached the limit on tokens without an end-of-sequence token.
     """
 
     text: str
     n_tokens: int
-    cut: bool
+    truncated: bool
 
 
-def generation_config(settings: Settings, own: Any, tokenizer: Any) -> Any:
-    """The whole `GenerationConfig`: the checkpoint's own with the settings on top.
+def generation_config(settings: GenerationSettings, own: Any, tokenizer: Any) -> Any:
+    """A complete `GenerationConfig`: the checkpoint's own, overridden by the settings.
 
     Args:
-        settings: What is asked for. A preset that is not sampled takes the likeliest token, and
-            the checkpoint's settings of sampling go; what else it sets (beams, a penalty of
-            repetition) stays unless the preset says otherwise.
-        own: The checkpoint's generation settings.
-        tokenizer: Gives the tokens that end and pad where the checkpoint names none.
+        settings: A preset without sampling is greedy and drops the checkpoint's sampling
+            settings; its others (beams, repetition penalty) stay unless the preset sets them.
+        own: The checkpoint's generation config.
+        tokenizer: Gives the end and padding tokens where the checkpoint names none.
     """
     preset, generation = settings.preset, copy.deepcopy(own)
     generation.max_new_tokens, generation.max_length = settings.max_new_tokens, None
@@ -73,7 +72,7 @@ def generation_config(settings: Settings, own: Any, tokenizer: Any) -> Any:
 
 
 def generate(
-    model: Any, tokenizer: Any, inputs: Mapping[str, Any], generation: Any, seed: int | None
+    model: Any, tokenizer: Any, inputs: Mapping[str, Any], config: Any, seed: int | None
 ) -> list[Generation]:
     """An answer for each row of `inputs`.
 
@@ -81,34 +80,56 @@ def generate(
         model: A transformers model.
         tokenizer: Its own.
         inputs: Padded on the left; `input_ids` is `(n_questions, n_tokens)`.
-        generation: From `generation_config`.
-        seed: Set again right before, when it is not None.
+        config: From `generation_config`.
+        seed: Set right before, when it is not None.
     """
     import torch
 
     if seed is not None:
         torch.manual_seed(seed)
     with torch.inference_mode():
-        ids = model.generate(**inputs, generation_config=generation)
-    ends = generation.eos_token_id
+        ids = model.generate(**inputs, generation_config=config)
+    ends = config.eos_token_id
     stops = set(ends if isinstance(ends, list | tuple) else [ends])
-    spoken = []
+    generations = []
     for row in ids[:, inputs["input_ids"].shape[1] :].tolist():
         end = next((n for n, token in enumerate(row) if token in stops), None)
-        said = row if end is None else row[: end + 1]
-        text = tokenizer.decode(said, skip_special_tokens=True)
-        spoken.append(Generation(text, len(said), end is None))
-    return spoken
+        tokens = row if end is None else row[: end + 1]
+        text = tokenizer.decode(tokens, skip_special_tokens=True)
+        generations.append(Generation(text, len(tokens), end is None))
+    return generations
+
+
+def append_tokens(
+    inputs: Mapping[str, Any], rows: Sequence[Sequence[int]], tokenizer: Any
+) -> dict[str, Any]:
+    """The inputs with further tokens behind each question, padded on the right.
+
+    Attention is causal, so that nothing depends on the padding.
+    """
+    import torch
+
+    ids, mask = inputs["input_ids"], inputs["attention_mask"]
+    width = max(len(row) for row in rows)
+    added = ids.new_full((len(rows), width), tokenizer.pad_token_id)
+    real = mask.new_zeros((len(rows), width))
+    for n, row in enumerate(rows):
+        added[n, : len(row)] = ids.new_tensor(row)
+        real[n, : len(row)] = 1
+    return dict(inputs) | {
+        "input_ids": torch.cat([ids, added], dim=1),
+        "attention_mask": torch.cat([mask, real], dim=1),
+    }
 
 
 def label_log_probabilities(
     model: Any, tokenizer: Any, inputs: Mapping[str, Any], labels: Sequence[Sequence[str]]
 ) -> list[dict[str, float] | None]:
-    """Log-probability of each label, in nats, summed over its tokens as if it had been said.
+    """Log-probability of each label as an answer, in nats, summed over its tokens.
 
     A label's tokens are those of the bare word, with no space before it and nothing after it: chat
-    templates end in a line break or a special token, so that an answer begins there. A word that
-    is cut into more tokens has more factors; whoever compares labels has to bear that in mind.
+    templates end in a line break or a special token. A word of more tokens has more factors, which
+    a comparison of labels has to take into account.
 
     Args:
         model: A transformers model.
@@ -117,34 +138,27 @@ def label_log_probabilities(
         labels: Of each question; an empty one gives None.
     """
     scores: list[dict[str, float]] = [{} for _ in labels]
-    for place in range(max((len(row) for row in labels), default=0)):
-        words = [row[place] if place < len(row) else None for row in labels]
-        for n, score in enumerate(_scores(model, tokenizer, inputs, words)):
+    for n_label in range(max((len(row) for row in labels), default=0)):
+        words = [row[n_label] if n_label < len(row) else None for row in labels]
+        for n, score in enumerate(_log_probabilities(model, tokenizer, inputs, words)):
             if (word := words[n]) is not None:
                 scores[n][word] = score
     return [row or None for row in scores]
 
 
-def _scores(
+def _log_probabilities(
     model: Any, tokenizer: Any, inputs: Mapping[str, Any], words: Sequence[str | None]
 ) -> list[float]:
-    """One word a row. Words of other lengths are padded on the right, where nothing looks back."""
+    """Of one word a row."""
     import torch
 
-    ids, mask = inputs["input_ids"], inputs["attention_mask"]
     tokens = [tokenizer.encode(word or "", add_special_tokens=False) for word in words]
     width = max(len(row) for row in tokens)
-    added = ids.new_full((len(words), width), tokenizer.pad_token_id)
-    real = mask.new_zeros((len(words), width))
-    for n, row in enumerate(tokens):
-        added[n, : len(row)] = ids.new_tensor(row)
-        real[n, : len(row)] = 1
-    longer = dict(inputs) | {
-        "input_ids": torch.cat([ids, added], dim=1),
-        "attention_mask": torch.cat([mask, real], dim=1),
-    }
+    longer = append_tokens(inputs, tokens, tokenizer)
+    n_before = inputs["input_ids"].shape[1]
     with torch.inference_mode():
         logits = model(**longer, use_cache=False).logits[:, -width - 1 : -1]
-        chances = torch.log_softmax(logits.float(), dim=-1)
-        taken = chances.gather(2, added.unsqueeze(2)).squeeze(2)
-        return (taken * real).sum(dim=1).tolist()
+        log_probabilities = torch.log_softmax(logits.float(), dim=-1)
+        added = longer["input_ids"][:, n_before:].unsqueeze(2)
+        own = log_probabilities.gather(2, added).squeeze(2)
+        return (own * longer["attention_mask"][:, n_before:]).sum(dim=1).tolist()

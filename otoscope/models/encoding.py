@@ -1,12 +1,13 @@
-"""From questions to tensors: the parts in their order, the sound at the model's rate."""
+"""From requests to tensors: messages with their parts in order, audio at the model's rate."""
 
 import base64
 import hashlib
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jinja2
 import numpy as np
 import soundfile
 from jaxtyping import Float
@@ -17,8 +18,10 @@ from otoscope.models.families import Family
 from otoscope.models.loading import chat_template_of
 from otoscope.prompts.parts import Text
 
+Conversation = list[dict[str, Any]]
 
-class Encoded(NamedTuple):
+
+class EncodedBatch(NamedTuple):
     """A batch as the processor made it.
 
     Attributes:
@@ -31,13 +34,13 @@ class Encoded(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Encoder:
-    """Turns questions into a model's inputs.
+class RequestEncoder:
+    """Turns requests into a model's inputs.
 
     Attributes:
         processor: Of the checkpoint.
         family: Its entry in the table.
-        sampling_rate: In Hz; every clip is brought to it and the processor is told.
+        sampling_rate: In Hz; every clip is resampled to it, and the processor gets it too.
         window_s: The longest clip in seconds, or None.
         on_long: What happens to a longer one.
     """
@@ -48,16 +51,16 @@ class Encoder:
     window_s: float | None
     on_long: OnLong = "refuse"
 
-    def encode(self, questions: Sequence[Request]) -> Encoded:
+    def encode(self, requests: Sequence[Request]) -> EncodedBatch:
         """A batch of questions that all have clips, or that all have none.
 
         Raises:
-            ModelError: A clip is too long, there are too many of them, or the words contain the
-                placeholder of a clip.
+            ModelError: A clip is too long, there are too many of them, the text contains the
+                placeholder of a clip, or the model takes no system message.
         """
         conversations, clips, truncated = [], [], []
-        for request in questions:
-            self._check(request)
+        for request in requests:
+            self._validate(request)
             resampled = [
                 within_window(audio, self.sampling_rate, self.window_s, self.on_long)
                 for audio in request.audio_inputs
@@ -66,19 +69,17 @@ class Encoder:
             clips += [samples for samples, _ in resampled]
             conversations.append(self._conversation(request, [samples for samples, _ in resampled]))
         if self.family.chat == "mistral":
-            return Encoded(self._with_mistral(conversations), truncated)
-        texts = self._all_rendered(conversations)
-        for request, text in zip(questions, texts, strict=True):
-            found = text.count(self.processor.audio_token)
-            if found != len(request.audio_inputs):
-                raise ModelError(
-                    f"question {request.question.question_id!r} has {len(request.audio_inputs)} "
-                    f"clips but the chat template gives the model {found}"
-                )
-        return Encoded(self._with_template(texts, clips), truncated)
+            inputs = self.processor.apply_chat_template(
+                conversations, tokenize=True, return_dict=True, processor_kwargs={"padding": True}
+            )
+            return EncodedBatch(inputs, truncated)
+        texts = self._rendered_all(conversations)
+        for request, text in zip(requests, texts, strict=True):
+            self._validate_rendered(request, text)
+        return EncodedBatch(self._processed(texts, clips), truncated)
 
     def input_fingerprint(self, request: Request) -> bytes:
-        """Shape and bytes of the features that the processor makes of the sound.
+        """Shape and bytes of the audio features that the processor makes.
 
         Raises:
             ModelError: There are none: the model would answer without any audio.
@@ -88,36 +89,37 @@ class Encoder:
         if self.family.features[0] not in present:
             raise ModelError(
                 f"the {type(self.processor).__name__} makes no {self.family.features[0]!r} of "
-                f"question {request.question.question_id!r}: the model would not hear it"
+                f"question {request.question.question_id!r}: the model would get no audio"
             )
         return b"".join(
             f"{name}{tuple(inputs[name].shape)}".encode() + inputs[name].numpy().tobytes()
             for name in present
         )
 
-    def ending(self, request: Request, word: str) -> list[int]:
-        """Token ids of an answer as it is taught: a word, and what the chat template ends with.
+    def answer_tokens(self, request: Request, word: str) -> list[int]:
+        """Token ids of an answer as a training target, see `prompt_and_answer`."""
+        _, answer = self.prompt_and_answer(request, word)
+        return list(self.processor.tokenizer.encode(answer, add_special_tokens=False))
 
-        Where no template writes an answer behind the prompt, the word and the token that ends.
+    def prompt_and_answer(self, request: Request, word: str) -> tuple[str | None, str]:
+        """All text before an answer (None where mistral-common renders it), and the answer's text.
+
+        The answer is a word and what the chat template puts behind it. Where the template renders
+        no answers, it is the word and the end-of-sequence token.
         """
-        _, told = self.taught(request, word)
-        return list(self.processor.tokenizer.encode(told, add_special_tokens=False))
-
-    def taught(self, request: Request, word: str) -> tuple[str | None, str]:
-        """All text before an answer (None where mistral-common has it), and the answer's own."""
-        told = f"{word}{self.processor.tokenizer.eos_token}"
+        answer = f"{word}{self.processor.tokenizer.eos_token}"
         if self.family.chat == "mistral":
-            return None, told
+            return None, answer
         conversation = self._conversation(request, [np.zeros(1)] * len(request.audio_inputs))
         before, after = self._rendered(conversation), self._rendered(conversation, word)
         if after.startswith(before) and after.removeprefix(before).startswith(word):
-            told = after.removeprefix(before)
-        return before, told
+            answer = after.removeprefix(before)
+        return before, answer
 
     def keeps_order(self) -> bool:
-        """Whether the chat template leaves words and sound in the order in which they are asked.
+        """Whether the chat template keeps text and audio in the order of the question.
 
-        Some templates put all sound first. Then the two orders are one and the same question.
+        Some templates put all audio first; then both orders are the same input.
         """
         if self.family.chat == "mistral":
             return True
@@ -137,31 +139,50 @@ class Encoder:
             return None
         return hashlib.sha256(repr(template).encode()).hexdigest()[:16]
 
-    def _check(self, request: Request) -> None:
-        limit = self.family.clips
+    def _validate(self, request: Request) -> None:
+        name, limit = request.question.question_id, self.family.clips
         if limit is not None and len(request.audio_inputs) > limit:
             raise ModelError(
-                f"question {request.question.question_id!r} has {len(request.audio_inputs)} clips "
-                f"but {self.family.model_type} takes at most {limit} a question"
+                f"question {name!r} has {len(request.audio_inputs)} clips but "
+                f"{self.family.model_type} takes at most {limit} a question"
             )
+        texts = [part for part in request.parts if isinstance(part, Text)]
         placeholder = self.processor.audio_token
-        if any(placeholder in part.text for part in request.parts if isinstance(part, Text)):
+        if any(placeholder in part.text for part in texts):
             raise ModelError(
-                f"the words of question {request.question.question_id!r} contain {placeholder!r}, "
-                "which stands for sound"
+                f"the text of question {name!r} contains {placeholder!r}, the placeholder of a clip"
             )
+        system = any(part.role == "system" for part in texts)
+        if system and self.family.chat == "mistral" and request.audio_inputs:
+            raise _no_system_message(name, "mistral-common allows none beside audio")
+
+    def _validate_rendered(self, request: Request, text: str) -> None:
+        name, n_clips = request.question.question_id, len(request.audio_inputs)
+        if (found := text.count(self.processor.audio_token)) != n_clips:
+            raise ModelError(
+                f"question {name!r} has {n_clips} clips but the chat template gives the model "
+                f"{found}"
+            )
+        for part in request.parts:
+            if isinstance(part, Text) and part.role == "system" and part.text.strip() not in text:
+                raise _no_system_message(name, "its chat template leaves it out")
 
     def _conversation(
         self, request: Request, clips: Sequence[Float[np.ndarray, " _"]]
-    ) -> list[dict[str, Any]]:
+    ) -> Conversation:
         following = iter(clips)
-        content = [
-            self._clip(next(following))
-            if isinstance(part, AudioInput)
-            else {"type": "text", "text": part.text}
-            for part in request.parts
+        return [
+            {
+                "role": role,
+                "content": [
+                    self._clip(next(following))
+                    if isinstance(part, AudioInput)
+                    else {"type": "text", "text": part.text}
+                    for part in parts
+                ],
+            }
+            for role, parts in request.messages
         ]
-        return [{"role": "user", "content": content}]
 
     def _clip(self, samples: Float[np.ndarray, " n_samples"]) -> dict[str, Any]:
         if self.family.chat != "mistral":
@@ -170,50 +191,58 @@ class Encoder:
         soundfile.write(file, samples, self.sampling_rate, format="WAV", subtype="FLOAT")
         return {"type": "audio", "base64": base64.b64encode(file.getvalue()).decode()}
 
-    def _all_rendered(self, conversations: list[list[dict[str, Any]]]) -> list[str]:
-        """Neighbours mostly have the same words, which are rendered once."""
-        known: dict[tuple[str | None, ...], str] = {}
+    def _rendered_all(self, conversations: Sequence[Conversation]) -> list[str]:
+        """Questions of one batch mostly have the same text, which is rendered once."""
+        known: dict[tuple[Any, ...], str] = {}
         texts = []
         for conversation in conversations:
-            words = tuple(part.get("text") for part in conversation[0]["content"])
-            if words not in known:
-                known[words] = self._rendered(conversation)
-            texts.append(known[words])
+            key = tuple(
+                (message["role"], *(part.get("text") for part in message["content"]))
+                for message in conversation
+            )
+            if key not in known:
+                known[key] = self._rendered(conversation)
+            texts.append(known[key])
         return texts
 
-    def _rendered(self, conversation: list[dict[str, Any]], answer: str | None = None) -> str:
-        """All that the model reads: up to where it answers, or with an answer behind."""
-        if self.family.chat == "words":
+    def _rendered(self, conversation: Conversation, answer: str | None = None) -> str:
+        """All text that the model gets: up to where it answers, or with an answer behind."""
+        template: dict[str, Any] = {"add_generation_prompt": answer is None, "tokenize": False}
+        messages = list(conversation)
+        if answer is not None:
+            content = [{"type": "text", "text": answer}]
+            messages.append({"role": "assistant", "content": content})
+        try:
+            if self.family.chat == "parts":
+                return self.processor.apply_chat_template(messages, **template)
             placeholder = self.processor.audio_token
-            words = [part.get("text", placeholder) for part in conversation[0]["content"]]
-            said = [] if answer is None else [{"role": "assistant", "content": answer}]
+            flat = [
+                message
+                | {"content": "".join(part.get("text", placeholder) for part in message["content"])}
+                for message in messages
+            ]
             return self.processor.tokenizer.apply_chat_template(
-                [{"role": "user", "content": "".join(words)}, *said],
-                chat_template=chat_template_of(self.processor),
-                add_generation_prompt=answer is None,
-                tokenize=False,
+                flat, chat_template=chat_template_of(self.processor), **template
             )
-        content = [{"type": "text", "text": answer}]
-        taught = [] if answer is None else [{"role": "assistant", "content": content}]
-        return self.processor.apply_chat_template(
-            [*conversation, *taught], add_generation_prompt=answer is None, tokenize=False
-        )
+        except jinja2.TemplateError as error:
+            raise ModelError(f"the chat template rejects the question: {error}") from error
 
-    def _with_template(self, texts: list[str], clips: list[np.ndarray]) -> Any:
+    def _processed(self, texts: list[str], clips: list[np.ndarray]) -> Any:
         bos = self.processor.tokenizer.bos_token
-        words: dict[str, Any] = {"padding": True, "padding_side": "left"}
+        text_options: dict[str, Any] = {"padding": True, "padding_side": "left"}
         if bos and texts[0].startswith(bos):
-            words["add_special_tokens"] = False
-        audio: Mapping[str, Any] = {"sampling_rate": self.sampling_rate}
+            text_options["add_special_tokens"] = False
         return self.processor(
             text=texts,
             audio=clips or None,
-            text_kwargs=words,
-            audio_kwargs=dict(audio),
+            text_kwargs=text_options,
+            audio_kwargs={"sampling_rate": self.sampling_rate},
             return_tensors="pt",
         )
 
-    def _with_mistral(self, conversations: list[list[dict[str, Any]]]) -> Any:
-        return self.processor.apply_chat_template(
-            conversations, tokenize=True, return_dict=True, processor_kwargs={"padding": True}
-        )
+
+def _no_system_message(name: str, why: str) -> ModelError:
+    return ModelError(
+        f"question {name!r} has a system message, which this model does not take: {why}; put its "
+        "text into the user's message"
+    )

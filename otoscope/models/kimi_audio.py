@@ -1,8 +1,8 @@
 """Kimi-Audio, which lives outside transformers: `--model otoscope.models.kimi_audio:KimiAudio`.
 
-It comes in by the door that is open to any model: a class with `answer(questions)`. Needs a GPU and
-the package `kimia_infer` of https://github.com/MoonshotAI/Kimi-Audio. That package writes a log,
-`kimia_audio.log`, into the working directory.
+A class with `answer(questions)`, as anybody's model. It needs a GPU and the package `kimia_infer`
+of https://github.com/MoonshotAI/Kimi-Audio, which writes a log, `kimia_audio.log`, into the working
+directory.
 
 UNRUN: written to the public interface of `kimia_infer.api.kimia.KimiAudio` and tested on a stand-in
 with the same signatures; it has not been run with the real package or its weights.
@@ -41,7 +41,7 @@ class KimiAudio:
 
     Attributes:
         batch_size: 1: the package takes one conversation.
-        sampling_rate: 16 kHz, at which clips are handed over as files.
+        sampling_rate: 16 kHz, of the files that the package reads.
         max_audio_s: The window of its Whisper encoder.
     """
 
@@ -57,13 +57,13 @@ class KimiAudio:
         max_new_tokens: int = PRESET.max_new_tokens,
         on_long: OnLong = "refuse",
     ) -> None:
-        """Loads the weights, without the part that turns answers into sound.
+        """Loads the weights, without the speech decoder.
 
         Args:
             name: A local folder or a Hub repository.
-            revision: Of the repository; fetched here, since the package itself takes the newest.
+            revision: Of the repository; downloaded here, since the package itself takes the newest.
             max_new_tokens: Most tokens of an answer.
-            on_long: `refuse` a clip longer than `max_audio_s`, or `flag` it and give its beginning.
+            on_long: `refuse` a clip longer than `max_audio_s`, or `flag` it and give its start.
 
         Raises:
             ModelError: The package is not installed, or there are no such weights.
@@ -91,7 +91,7 @@ class KimiAudio:
         return sibling
 
     def description(self) -> dict[str, Any]:
-        """All that changes an answer, ready for JSON."""
+        """Everything that changes an answer, ready for JSON."""
         return {
             "kind": "kimi-audio",
             **self._which,
@@ -105,17 +105,16 @@ class KimiAudio:
         }
 
     def input_fingerprint(self, request: Request) -> bytes:
-        """The samples handed over as files; what the package makes of them stays inside."""
-        return b"".join(self._fitted(audio)[0].tobytes() for audio in request.audio_inputs)
+        """The samples of the files that the package reads; its own features are not accessible."""
+        return b"".join(self._samples(audio)[0].tobytes() for audio in request.audio_inputs)
 
     def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """One answer a question, in order.
 
-        The package counts no tokens, so their numbers are None, and whether a text was cut is not
-        known either.
+        The package counts no tokens, so `n_tokens_*` are None and `text_truncated` is not known.
 
         Raises:
-            ModelError: A clip is longer than `max_audio_s` and to be refused.
+            ModelError: A clip is longer than `max_audio_s`, or there is a system message.
         """
         return [self._answered(request) for request in questions]
 
@@ -140,18 +139,23 @@ class KimiAudio:
 
     def _messages(self, request: Request, folder: Path) -> tuple[list[dict[str, str]], bool]:
         messages, cut = [], False
-        for place, part in enumerate(request.parts):
+        for n, part in enumerate(request.parts):
             if isinstance(part, AudioInput):
-                samples, shortened = self._fitted(part)
-                kind, content = "audio", str(folder / f"{place:03d}.wav")
+                samples, shortened = self._samples(part)
+                kind, content = "audio", str(folder / f"{n:03d}.wav")
                 soundfile.write(content, samples, self.sampling_rate, subtype="FLOAT")
                 cut = cut or shortened
+            elif part.role != "user":
+                raise ModelError(
+                    f"question {request.question.question_id!r} has a {part.role} message, and "
+                    "Kimi-Audio knows user and assistant only; put its text into the user's message"
+                )
             else:
                 kind, content = "text", part.text
             messages.append({"role": "user", "message_type": kind, "content": content})
         return messages, cut
 
-    def _fitted(self, audio: AudioInput) -> tuple[Float[np.ndarray, " n_heard"], bool]:
+    def _samples(self, audio: AudioInput) -> tuple[Float[np.ndarray, " n_samples"], bool]:
         return within_window(audio, self.sampling_rate, self.max_audio_s, self._on_long)
 
 

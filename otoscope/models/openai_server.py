@@ -77,28 +77,31 @@ class OpenAIServer(Server):
             loop.close()
 
     def chat_request(self, request: Request) -> ChatRequest | Answer:
-        """What is sent for a question: parts in its order, clips as files in base64.
+        """The messages to send: parts in order, clips as files in base64.
 
-        A clip that is no sound makes it an answer of status `error`.
+        A clip that cannot be encoded makes it an answer of status `error`.
         """
-        content: list[dict[str, Any]] = []
+        messages: list[dict[str, Any]] = []
         n_clipped = 0
-        try:
-            for part in request.parts:
-                if isinstance(part, AudioInput):
-                    data, n = audio_file(part, self.sampling_rate, self.audio_format)
-                    coded = {
-                        "data": base64.b64encode(data).decode(),
-                        "format": self.audio_format,
-                    }
-                    content.append({"type": "input_audio", "input_audio": coded})
-                    n_clipped += n
-                else:
+        for role, parts in request.messages:
+            content: list[dict[str, Any]] = []
+            for part in parts:
+                if not isinstance(part, AudioInput):
                     content.append({"type": "text", "text": part.text})
-        except (AudioError, ModelError) as error:
-            return Answer(None, Status.ERROR, detail=str(error))
-        audio_s = sum(audio.duration_s for audio in request.audio_inputs)
-        return ChatRequest(content, audio_s, n_clipped, request.question.parser)
+                    continue
+                try:
+                    data, n = audio_file(part, self.sampling_rate, self.audio_format)
+                except (AudioError, ModelError) as error:
+                    return Answer(None, Status.ERROR, detail=str(error))
+                coded = {"data": base64.b64encode(data).decode(), "format": self.audio_format}
+                content.append({"type": "input_audio", "input_audio": coded})
+                n_clipped += n
+            if role == "system":  # servers take text only there, some as a plain string only
+                messages.append({"role": role, "content": "".join(p["text"] for p in content)})
+            else:
+                messages.append({"role": role, "content": content})
+        audio_s = sum((audio.duration_s for audio in request.audio_inputs), 0.0)
+        return ChatRequest(messages, audio_s, n_clipped, request.question.parser)
 
     def input_fingerprint(self, request: Request) -> bytes:
         """The files that are sent, one after another."""

@@ -77,7 +77,7 @@ class Server:
 class ChatRequest:
     """A question as it is sent, and what a report needs to know about it."""
 
-    content: list[dict[str, Any]] = field(repr=False)
+    messages: list[dict[str, Any]] = field(repr=False)
     audio_s: float
     n_clipped: int
     parser: str
@@ -138,7 +138,7 @@ class Calls:
             reraise=True,
         )
         try:
-            content: bytes = await attempts(self._once, request.content, fields)
+            content: bytes = await attempts(self._once, request.messages, fields)
             reply = parse_response(content)
             answer = answer_from(reply, self._redactor)
         except (openai.APIError, TimeoutError, ResponseError) as error:
@@ -148,11 +148,11 @@ class Calls:
             return answer
         return replace(answer, cost=server.price.cost(usage_of(reply), request.audio_s))
 
-    async def _once(self, content: list[dict[str, Any]], fields: Mapping[str, Any]) -> bytes:
+    async def _once(self, messages: list[dict[str, Any]], fields: Mapping[str, Any]) -> bytes:
         await self._pace.turn()
         # in `extra_body`, which the client sends as it is: its walk through `messages` takes longer
         # than encoding the clip
-        body = {"messages": [{"role": "user", "content": content}], **fields}
+        body = {"messages": messages, **fields}
         async with asyncio.timeout(self._server.timeout_s):
             reply = await self._create(model=self._server.model, messages=[], extra_body=body)
         return reply.content

@@ -1,6 +1,6 @@
-"""Audio language models of transformers, asked in batches.
+"""Audio language models of transformers: `--model transformers:PATH_OR_ID@REVISION`.
 
-`--model transformers:PATH_OR_ID@REVISION`. Families differ in one table, `families.py`.
+Families differ in one table, `families.py`.
 """
 
 import sys
@@ -16,8 +16,13 @@ from jaxtyping import Float
 from otoscope.models.audio import RESAMPLER, OnLong
 from otoscope.models.base import Answer, ModelError, Request, Status
 from otoscope.models.batching import BatchSize, in_batches
-from otoscope.models.decoding import Settings, generate, generation_config, label_log_probabilities
-from otoscope.models.encoding import Encoded, Encoder
+from otoscope.models.decoding import (
+    GenerationSettings,
+    generate,
+    generation_config,
+    label_log_probabilities,
+)
+from otoscope.models.encoding import EncodedBatch, RequestEncoder
 from otoscope.models.loading import Loaded, load
 from otoscope.models.option_logits import single_tokens
 from otoscope.models.presets import PRESETS
@@ -34,28 +39,28 @@ IGNORED_KEYS = {
 
 @dataclass(frozen=True)
 class TransformersModel:
-    """A loaded model and how it is asked. Made by `open_transformers`.
+    """A loaded model and its generation settings. Made by `open_transformers`.
 
     Attributes:
         loaded: Weights and processor.
-        encoder: Turns questions into inputs.
-        settings: How it answers.
+        encoder: Turns requests into inputs.
+        settings: How answers are generated.
         limit: The size of a batch, which shrinks when memory runs out.
     """
 
     loaded: Loaded
-    encoder: Encoder
-    settings: Settings
+    encoder: RequestEncoder
+    settings: GenerationSettings
     limit: BatchSize
 
     @property
     def batch_size(self) -> int:
-        """Questions at once."""
+        """Questions in one batch."""
         return self.limit.size
 
     @property
     def sampling_rate(self) -> int:
-        """The rate in Hz at which it hears."""
+        """Of its audio input, in Hz."""
         return self.loaded.sampling_rate
 
     @property
@@ -64,7 +69,7 @@ class TransformersModel:
         return self.loaded.window_s
 
     def description(self) -> dict[str, Any]:
-        """All that changes an answer, ready for JSON; the size of a batch is not part of it."""
+        """Everything that changes an answer, ready for JSON; the batch size does not."""
         generation = self._generation.to_diff_dict()
         return {
             "kind": "transformers",
@@ -87,12 +92,9 @@ class TransformersModel:
         logprobs: bool | None = None,
         preset: str | None = None,
     ) -> "TransformersModel":
-        """The same weights asked in another way; what is None stays.
-
-        The published second try is `model.with_settings(max_new_tokens=256)`.
-        """
+        """The same weights with other generation settings; what is None stays."""
         now = self.settings
-        settings = Settings(
+        settings = GenerationSettings(
             now.preset if preset is None else PRESETS[preset],
             now.max_new_tokens if max_new_tokens is None else max_new_tokens,
             now.logprobs if logprobs is None else logprobs,
@@ -100,30 +102,30 @@ class TransformersModel:
         return replace(self, settings=settings)
 
     def input_fingerprint(self, request: Request) -> bytes:
-        """The features that the processor makes of the sound, as bytes."""
+        """The audio features that the processor makes, as bytes."""
         return self.encoder.input_fingerprint(request)
 
-    def given(self, batch: Sequence[Request]) -> Encoded:
-        """What the network is given for questions that all have clips, or all have none.
+    def encode(self, batch: Sequence[Request]) -> EncodedBatch:
+        """Inputs on the model's device, for questions that all have clips or all have none.
 
         Raises:
-            ModelError: See `Encoder.encode`.
+            ModelError: See `RequestEncoder.encode`.
         """
         model = self.loaded.model
         inputs, truncated = self.encoder.encode(batch)
-        return Encoded(inputs.to(device=model.device, dtype=model.dtype), truncated)
+        return EncodedBatch(inputs.to(device=model.device, dtype=model.dtype), truncated)
 
     def option_logits(
         self, questions: Sequence[Request], options: Sequence[str]
     ) -> Float[np.ndarray, "n_questions n_options"]:
-        """What comes next behind each question: the logit of each option's one token.
+        """The next-token logit of each option's one token behind each question.
 
         Args:
-            questions: All with clips.
+            questions: With or without clips.
             options: Texts, each of which is one token.
 
         Raises:
-            ModelError: An option is not one token, or a question cannot be put to this model.
+            ModelError: An option is not one token, or the model does not take a question.
         """
         tokens = single_tokens(self.loaded.processor.tokenizer, options)
 
@@ -131,10 +133,15 @@ class TransformersModel:
             import torch
 
             with torch.inference_mode():
-                told = self.loaded.model(**self.given(batch).inputs, use_cache=False).logits
-            return told[:, -1, tokens].float().cpu().numpy()  # padded on the left
+                found = self.loaded.model(**self.encode(batch).inputs, use_cache=False).logits
+            return found[:, -1, tokens].float().cpu().numpy()  # padded on the left
 
-        return np.concatenate(self.in_batches(questions, logits))
+        rows = np.empty((len(questions), len(tokens)), np.float32)
+        for numbers in _with_and_without_clips(questions):
+            if numbers:
+                batches = self.in_batches([questions[n] for n in numbers], logits)
+                rows[numbers] = np.concatenate(batches)
+        return rows
 
     def in_batches(
         self, questions: Sequence[Request], work: Callable[[Sequence[Request]], R]
@@ -156,42 +163,33 @@ class TransformersModel:
     def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """One answer a question, in order.
 
+        Sampled answers are generated one by one, so that they do not depend on one another.
+
         Raises:
-            ModelError: A question cannot be put to this model: a clip is longer than its window
-                (with `on_long="refuse"`), or there are more clips than it takes.
+            ModelError: The model does not take a question: a clip is longer than its window (with
+                `on_long="refuse"`), there are too many clips, or a role that it lacks.
         """
         answers: dict[int, Answer] = {}
-        for with_clips in (True, False):
-            places = [
-                n for n, request in enumerate(questions) if bool(request.audio_inputs) is with_clips
-            ]
-            answers |= dict(
-                zip(places, self._in_batches([questions[n] for n in places]), strict=True)
-            )
-        return [answers[n] for n in range(len(questions))]
-
-    def _in_batches(self, questions: Sequence[Request]) -> list[Answer]:
-        """Answers in batches that fit; drawn answers come one by one, so none moves another."""
-        answers: list[Answer] = []
         alone = self._generation.do_sample or not self.loaded.family.batched
-        for batch, answered in in_batches(self.limit, questions, self._answered, alone=alone):
-            if answered is None:
-                seconds = sum(audio.duration_s for audio in batch[0].audio_inputs)
-                detail = f"out of memory with this question alone ({seconds:.1f} s of sound)"
-                answered = [Answer(None, Status.ERROR, detail=detail)]
-            answers += answered
-        return answers
+
+        def work(numbers: Sequence[int]) -> list[Answer]:
+            return self._answered([questions[n] for n in numbers])
+
+        for numbers in _with_and_without_clips(questions):
+            for batch, result in in_batches(self.limit, numbers, work, alone=alone):
+                answers |= zip(batch, result or [_out_of_memory(questions[batch[0]])], strict=True)
+        return [answers[n] for n in range(len(questions))]
 
     def _answered(self, batch: Sequence[Request]) -> list[Answer]:
         started = time.perf_counter()
-        inputs, truncated = self.given(batch)
+        inputs, truncated = self.encode(batch)
         n_in = inputs["attention_mask"].sum(dim=1).tolist()
         longest = self._longest_question()
         if max(n_in) > longest:
-            return self._around(batch, n_in, longest)
+            return self._without_too_long(batch, n_in, longest)
         model, tokenizer = self.loaded.model, self.loaded.processor.tokenizer
-        preset = self.settings.preset
-        spoken = generate(model, tokenizer, inputs, self._generation, preset.seed)
+        seed = self.settings.preset.seed
+        generations = generate(model, tokenizer, inputs, self._generation, seed)
         scores: list[dict[str, float] | None] = [None] * len(batch)
         if self.settings.logprobs:
             labels = [request.question.labels for request in batch]
@@ -199,19 +197,21 @@ class TransformersModel:
         wall_s = (time.perf_counter() - started) / len(batch)
         return [
             Answer(
-                said.text,
+                generation.text,
                 audio_truncated=truncated[n],
-                text_truncated=said.cut,
+                text_truncated=generation.truncated,
                 n_tokens_in=n_in[n],
-                n_tokens_out=said.n_tokens,
+                n_tokens_out=generation.n_tokens,
                 wall_s=wall_s,
                 logprobs=scores[n],
             )
-            for n, said in enumerate(spoken)
+            for n, generation in enumerate(generations)
         ]
 
-    def _around(self, batch: Sequence[Request], n_in: list[int], longest: int) -> list[Answer]:
-        """Answers to the questions that leave room for one, errors for the others."""
+    def _without_too_long(
+        self, batch: Sequence[Request], n_in: list[int], longest: int
+    ) -> list[Answer]:
+        """Answers to the questions within the context length, errors for the others."""
         fitting = [request for request, n in zip(batch, n_in, strict=True) if n <= longest]
         rest = iter(self._answered(fitting) if fitting else [])
         too_long = "the question takes {} tokens; this model has room for {} beside an answer"
@@ -223,9 +223,9 @@ class TransformersModel:
         ]
 
     def _longest_question(self) -> int:
-        """In tokens, with room left for the answer."""
-        words = self.loaded.model.config.get_text_config(decoder=True)
-        limit = getattr(words, "max_position_embeddings", None)
+        """In tokens: the context length less the longest answer."""
+        config = self.loaded.model.config.get_text_config(decoder=True)
+        limit = getattr(config, "max_position_embeddings", None)
         return sys.maxsize if limit is None else limit - self.settings.max_new_tokens
 
     @cached_property
@@ -233,6 +233,20 @@ class TransformersModel:
         return generation_config(
             self.settings, self.loaded.own_generation, self.loaded.processor.tokenizer
         )
+
+
+def _with_and_without_clips(questions: Sequence[Request]) -> tuple[list[int], list[int]]:
+    """Numbers of the questions with clips and of those without: they share no batch."""
+    numbers: tuple[list[int], list[int]] = ([], [])
+    for n, request in enumerate(questions):
+        numbers[0 if request.audio_inputs else 1].append(n)
+    return numbers
+
+
+def _out_of_memory(request: Request) -> Answer:
+    seconds = sum(audio.duration_s for audio in request.audio_inputs)
+    detail = f"out of memory with this question alone ({seconds:.1f} s of sound)"
+    return Answer(None, Status.ERROR, detail=detail)
 
 
 def open_transformers(
@@ -249,20 +263,20 @@ def open_transformers(
     on_long: OnLong = "refuse",
     trust_remote_code: bool = False,
 ) -> TransformersModel:
-    """A model of transformers that hears, ready to be asked.
+    """An audio language model of transformers, loaded.
 
     Args:
         name: A local folder or a Hub repository.
         revision: Branch, tag or commit of the repository; the commit it stood for is recorded.
-        adapter: A PEFT adapter that is put on top: a folder, or a repository with `@REVISION`.
+        adapter: A PEFT adapter to load on top: a folder, or a repository with `@REVISION`.
         dtype: Of the weights; `auto` takes that of the checkpoint.
         device_map: As transformers takes it, such as `auto`. None puts all on one device: the GPU
             of this rank if there is one, else the CPU.
-        batch_size: Questions at once; it shrinks by itself when memory runs out.
+        batch_size: Questions in one batch; halved whenever memory runs out.
         max_new_tokens: Most tokens of an answer; None takes what the preset says.
         preset: A name in `PRESETS`; None is `greedy`.
-        logprobs: Give each label's log-probability, one more forward pass a label.
-        on_long: `refuse` a clip longer than the model hears, or `flag` it and give its beginning.
+        logprobs: Give each label's log-probability, at one more forward pass a label.
+        on_long: `refuse` a clip longer than the model's window, or `flag` it and give its start.
         trust_remote_code: Run code that comes with the checkpoint.
 
     Raises:
@@ -282,8 +296,8 @@ def open_transformers(
         device_map=device_map,
         trust_remote_code=trust_remote_code,
     )
-    encoder = Encoder(
+    encoder = RequestEncoder(
         loaded.processor, loaded.family, loaded.sampling_rate, loaded.window_s, on_long
     )
-    settings = Settings(chosen, max_new_tokens or chosen.max_new_tokens, logprobs)
+    settings = GenerationSettings(chosen, max_new_tokens or chosen.max_new_tokens, logprobs)
     return TransformersModel(loaded, encoder, settings, BatchSize(batch_size))

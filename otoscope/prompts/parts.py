@@ -1,13 +1,17 @@
 """What a question is made of. Pure data: sound is named here and fetched by whoever asks."""
 
 from dataclasses import dataclass
+from typing import Literal
+
+Role = Literal["system", "user"]
 
 
 @dataclass(frozen=True)
 class Text:
-    """Words, exact to the character. Joining parts adds nothing: line breaks are in the text."""
+    """Text, exact to the character, and who says it. Joining parts adds nothing."""
 
     text: str
+    role: Role = "user"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from otoscope.models.base import ModelError, Request
+from otoscope.models.decoding import append_tokens
 from otoscope.models.families import module_at
 from otoscope.models.transformers_models import TransformersModel
 from otoscope.prompts.questions import answer_word
@@ -81,12 +82,12 @@ class TransformersExtractor:
     def _extract(self, batch: Sequence[Request], sites: Sequence[str]) -> HiddenStates:
         import torch
 
-        inputs = self.model.given(batch).inputs
+        inputs = self.model.encode(batch).inputs
         positions = self._positions(batch, inputs, sites)
         targets: list[list[int]] = []
         if ANSWER in sites:
             targets = [self._target(request) for request in batch]
-            inputs = _with_targets(inputs, targets, self.model.loaded.processor.tokenizer)
+            inputs = append_tokens(inputs, targets, self.model.loaded.processor.tokenizer)
         collector = _Collector(positions, targets)
         with torch.inference_mode(), ExitStack() as hooks:
             self._hook(hooks, collector, sites)
@@ -125,7 +126,7 @@ class TransformersExtractor:
                 f"question {request.question.question_id!r} has no right answer, so no states that "
                 "predict it; leave out the site 'answer'"
             )
-        return self.model.encoder.ending(request, word)
+        return self.model.encoder.answer_tokens(request, word)
 
     def _hook(self, hooks: ExitStack, collector: "_Collector", sites: Sequence[str]) -> None:
         """Lets each layer that is asked for leave its part, and the deepest one end the pass."""
@@ -221,20 +222,3 @@ class _Collector:
 
 def _is_pooled(site: Site) -> bool:
     return site.kind in ("pre_llm", "audio") and site.position is None
-
-
-def _with_targets(inputs: Any, targets: Sequence[Sequence[int]], tokenizer: Any) -> dict[str, Any]:
-    """The inputs with each question's answer behind it, padded on the right."""
-    import torch
-
-    ids, mask = inputs["input_ids"], inputs["attention_mask"]
-    width = max(len(row) for row in targets)
-    added = ids.new_full((len(targets), width), tokenizer.pad_token_id)
-    real = mask.new_zeros((len(targets), width))
-    for n, row in enumerate(targets):
-        added[n, : len(row)] = ids.new_tensor(row)
-        real[n, : len(row)] = 1
-    return dict(inputs) | {
-        "input_ids": torch.cat([ids, added], dim=1),
-        "attention_mask": torch.cat([mask, real], dim=1),
-    }

@@ -89,7 +89,7 @@ class TrainableModel:
     def _logits(self, place: int) -> torch.Tensor:
         """Where the tokens of the right answer are predicted, `(n_targets, n_tokens)`, float32."""
         asked = self.fill(str(self.examples.rows["question_id"][place]))
-        inputs, answer = self.model.given([asked]).inputs, self.examples.targets[place]
+        inputs, answer = self.model.encode([asked]).inputs, self.examples.targets[place]
         ids, mask = inputs["input_ids"], inputs["attention_mask"]
         longer = dict(inputs) | {
             "input_ids": torch.cat([ids, ids.new_tensor([answer])], dim=1),

@@ -12,6 +12,7 @@ from tiny_others import OTHERS
 from otoscope.models.base import ModelError, Status
 from otoscope.models.families import FAMILIES
 from otoscope.models.transformers_models import open_transformers
+from otoscope.prompts.parts import Text
 
 pytestmark = pytest.mark.filterwarnings(
     # peft asks transformers by an old name when it makes an adapter
@@ -88,6 +89,23 @@ class TestEveryOtherFamily:
             word in piece for word, piece in zip(("ONE", "TWO", "THREE"), pieces, strict=True)
         ] == [True] * 3
         assert opened.answer([asked])[0].status is Status.OK
+
+    def test_a_question_needs_no_clip(self, opened):
+        questions = [ask("Which?"), ask("Louder?", clip(1, 0.5)), ask("Which colour?")]
+        together = opened.with_settings(logprobs=True).answer(questions)
+        alone = [opened.with_settings(logprobs=True).answer([asked])[0] for asked in questions]
+        assert told(together) == told(alone)
+        assert [answer.status for answer in together] == [Status.OK] * 3
+
+    def test_a_system_message_reaches_the_model_or_is_rejected(self, opened):
+        asked = ask(Text("BE BRIEF", "system"), "Louder?", clip(1, 0.5))
+        if opened.loaded.family.model_type in ("voxtral", "granite_speech"):
+            with pytest.raises(ModelError, match=r"has a system message|gives the model 0"):
+                opened.answer([asked])
+            return
+        ids = opened.encoder.encode([asked]).inputs["input_ids"][0]
+        text = opened.loaded.processor.tokenizer.decode(ids)
+        assert text.startswith("<|im_start|>system\nBE BRIEF<|im_end|>\n<|im_start|>user\nLouder?")
 
     def test_it_is_described(self, opened):
         described = opened.description()

@@ -13,6 +13,7 @@ from asking import ask, clip, silence
 from otoscope.models.base import ModelError, Status
 from otoscope.models.kimi_audio import PROVEN, KimiAudio
 from otoscope.models.opening import open_model
+from otoscope.prompts.parts import Text
 
 MODULE = "kimia_infer.api.kimia"
 
@@ -77,6 +78,18 @@ def test_words_then_sound_become_user_messages_in_order(kimi):
     assert messages[0]["content"] == "Louder?"
     assert rate == 16000
     assert len(samples) == 8000
+
+
+def test_a_question_needs_no_clip(kimi):
+    kimi.answer([ask("Which colour?")])
+    (messages, _, files) = kimi._inner.calls[0]
+    assert messages == [{"role": "user", "message_type": "text", "content": "Which colour?"}]
+    assert not files
+
+
+def test_a_system_message_is_rejected(kimi):
+    with pytest.raises(ModelError, match=r"'q\|main' has a system message"):
+        kimi.answer([ask(Text("Be brief.", "system"), clip(), "Louder?")])
 
 
 def test_files_are_gone_afterwards(kimi, monkeypatch):

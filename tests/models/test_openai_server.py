@@ -88,6 +88,21 @@ class TestFairWeather:
             assert rate == 16_000
             np.testing.assert_array_equal(pcm, clip.samples * 32768)
 
+    def test_a_system_message_is_one_text_before_the_users(self):
+        parts = (Text("Be ", "system"), Text("brief.", "system"), Text("Hear: "), sound("y"))
+        _, server = one_answer(always(Reply()), asked("y", *parts))
+        system, user = server.bodies[0]["messages"]
+        assert system == {"role": "system", "content": "Be brief."}
+        assert [user["role"], *(part["type"] for part in user["content"])] == [
+            "user", "text", "input_audio",
+        ]  # fmt: skip
+
+    def test_a_question_needs_no_clip(self):
+        answer, server = one_answer(always(Reply()), asked("y", Text("Which colour?")))
+        (message,) = server.bodies[0]["messages"]
+        assert message["content"] == [{"type": "text", "text": "Which colour?"}]
+        assert answer.text == "increase"
+
     @pytest.mark.parametrize(
         ("asked_for", "expected"), [(16_000, 16_000), (None, 48_000), (0, 48_000)]
     )

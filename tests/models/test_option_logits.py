@@ -109,7 +109,7 @@ class TestOfTransformers:
         ids = [model.loaded.processor.tokenizer.convert_tokens_to_ids(f" {x}") for x in LETTERS]
         for question, row in zip(questions, found, strict=True):
             with torch.no_grad():  # one by one, so that nothing is padded
-                plain = model.loaded.model(**model.given([question]).inputs).logits
+                plain = model.loaded.model(**model.encode([question]).inputs).logits
             np.testing.assert_allclose(row, plain[0, -1, ids].numpy(), atol=2e-4)
         assert np.ptp(found, axis=0).max() > 1e-3, "the model must listen for this"
 

@@ -13,6 +13,7 @@ from otoscope.models.base import ModelError, Status
 from otoscope.models.batch_invariance import batch_invariance_check
 from otoscope.models.guards import audio_input_check, with_silence
 from otoscope.models.transformers_models import open_transformers
+from otoscope.prompts.parts import Text
 
 WHOLE = ("qwen2_audio", "audioflamingo3")
 
@@ -136,6 +137,26 @@ class TestOrder:
         moved = open_transformers(tiny.save((made, processor), tmp_path))
         assert moved.description()["part_order"] == "set by the chat template"
 
+    def test_a_system_message_comes_first(self, model):
+        asked = ask(Text("BE BRIEF", "system"), "Louder?", clip())
+        ids = model.encoder.encode([asked]).inputs["input_ids"][0]
+        text = model.loaded.processor.tokenizer.decode(ids)
+        assert "<|im_start|>system\nBE BRIEF<|im_end|>\n<|im_start|>user\n" in text
+        assert model.answer([asked])[0].status is Status.OK
+
+    @pytest.mark.parametrize(
+        ("template", "message"),
+        [
+            ("{% for part in messages[-1]['content'] %}{% if part['type'] == 'audio' %}<|AUDIO|>"
+             "{% endif %}{% endfor %}", "has a system message.*template leaves it out"),
+            ("{{ raise_exception('System role not supported') }}", "System role not supported"),
+        ],
+    )  # fmt: skip
+    def test_a_template_without_a_system_role(self, qwen, monkeypatch, template, message):
+        monkeypatch.setattr(qwen.loaded.processor, "chat_template", template)
+        with pytest.raises(ModelError, match=message):
+            qwen.answer([ask(Text("BE BRIEF", "system"), "Louder?", clip())])
+
     def test_a_template_that_leaves_the_sound_out_is_refused(self, tmp_path):
         made, processor = tiny.audioflamingo3()
         processor.chat_template = "{% for p in messages[0]['content'] %}{{ p['text'] }}{% endfor %}"
@@ -145,7 +166,7 @@ class TestOrder:
 
     def test_words_that_stand_for_sound_are_refused(self, model):
         placeholder = model.loaded.processor.audio_token
-        with pytest.raises(ModelError, match="which stands for sound"):
+        with pytest.raises(ModelError, match="the placeholder of a clip"):
             model.answer([ask(f"He said {placeholder}.", clip())])
 
 
@@ -153,7 +174,7 @@ class TestEnding:
     """An answer as it is taught: the word, and what ends the turn in the chat template."""
 
     def test_the_word_and_what_the_template_ends_with(self, model):
-        ids = model.encoder.ending(ask("Louder?", clip()), "increase")
+        ids = model.encoder.answer_tokens(ask("Louder?", clip()), "increase")
         assert model.loaded.processor.tokenizer.decode(ids) == "increase<|im_end|>\n"
         assert len(ids) == len("increase") + 2, "one token a byte, and one that ends"
 
@@ -161,7 +182,7 @@ class TestEnding:
         made, processor = tiny.audioflamingo3()
         processor.chat_template = "{% for p in messages[0]['content'] %}<sound>{% endfor %}:"
         model = open_transformers(tiny.save((made, processor), tmp_path))
-        ids = model.encoder.ending(ask(clip()), "decrease")
+        ids = model.encoder.answer_tokens(ask(clip()), "decrease")
         assert model.loaded.processor.tokenizer.decode(ids) == "decrease<|im_end|>"
 
 
@@ -184,7 +205,7 @@ class TestHearing:
             return model.loaded.processor.tokenizer(given["text"], return_tensors="pt")
 
         monkeypatch.setattr(type(model.loaded.processor), "__call__", drops)
-        with pytest.raises(ModelError, match="the model would not hear it"):
+        with pytest.raises(ModelError, match="the model would get no audio"):
             model.input_fingerprint(ask("Louder?", clip()))
 
     def test_the_answer_depends_on_the_sound(self, model):

@@ -57,7 +57,7 @@ def test_sites_are_transformers_own_hidden_states(model):
     n_layers = len(seen.decoder.layers)
     sites = [f"text.{k}" for k in range(n_layers + 1)]
     found = seen.extract([question(1)], sites).states
-    inputs = model.given([question(1)]).inputs
+    inputs = model.encode([question(1)]).inputs
     with torch.no_grad():
         out = model.loaded.model(**inputs, output_hidden_states=True)
     for site, states in zip(sites, out.hidden_states, strict=True):
@@ -69,7 +69,7 @@ def test_answers_are_predicted_by_what_enters_the_head(model):
     head = model.loaded.model.get_output_embeddings()
     hook = head.register_forward_pre_hook(lambda module, given: entered.append(given[0]))
     ((states, tokens),) = TransformersExtractor(model).extract([question(1)], ["answer"]).answers
-    inputs = dict(model.given([question(1)]).inputs)
+    inputs = dict(model.encode([question(1)]).inputs)
     ids = torch.cat([inputs["input_ids"], torch.tensor(tokens)[None]], dim=1)
     inputs |= {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     with torch.no_grad():

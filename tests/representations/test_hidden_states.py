@@ -218,7 +218,7 @@ class TestOnePass:
         assert self.layers_run(model, ["text.1"]) == [0]
 
     def test_sound_alone_leaves_the_model_alone(self, model, monkeypatch):
-        monkeypatch.setattr(type(model), "given", None)
+        monkeypatch.setattr(type(model), "encode", None)
         assert extractor_for(model).extract([question()], ["mel"]).states["mel"].shape == (1, 2048)
 
     def test_what_is_kept_is_no_view_of_anything_larger(self, model):

@@ -17,7 +17,7 @@ from otoscope.audits.runs import load_run
 from otoscope.audits.splits import open_splits
 from otoscope.cli.errors import program
 from otoscope.models.checkpoints import folder_hash
-from otoscope.models.encoding import Encoder
+from otoscope.models.encoding import RequestEncoder
 from otoscope.models.opening import open_model
 from otoscope.representations.extraction import plan_extraction
 from otoscope.representations.hidden_states import extractor_for
@@ -316,7 +316,7 @@ class TestRefusals:
     def test_answers_that_the_tokenizer_does_not_know(
         self, data, checkpoint, tmp_path, monkeypatch
     ):
-        monkeypatch.setattr(Encoder, "ending", lambda self, asked, word: [5, 6])
+        monkeypatch.setattr(RequestEncoder, "answer_tokens", lambda self, asked, word: [5, 6])
         said = refused(tmp_path / "a", checkpoint, data=data)
         assert "becomes the tokens [5, 6], which spell" in said
 

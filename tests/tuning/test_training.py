@@ -93,8 +93,8 @@ class TestSteps:
                 batch = clips[start : start + BATCH]
                 total = 0.0
                 for clip in batch:
-                    inputs = plain.given([asked(clip)]).inputs
-                    answer = plain.encoder.ending(asked(clip), LABELS[clip % 2])
+                    inputs = plain.encode([asked(clip)]).inputs
+                    answer = plain.encoder.answer_tokens(asked(clip), LABELS[clip % 2])
                     ids = torch.cat([inputs["input_ids"], torch.tensor([answer])], dim=1)
                     labels = ids.clone()
                     labels[:, : -len(answer)] = -100

@@ -54,7 +54,7 @@ def tiny_job_of(model, *, n=20, per_source=4, checkpointing=False, **settings):
     """The same of a model that is open."""
     chosen = TrainingConfig(**settings)
     scope = plan_scope(model.loaded.model, model.loaded.family.model_type, chosen.scope)
-    tokens = {word: tuple(model.encoder.ending(asked(0), word)) for word in LABELS}
+    tokens = {word: tuple(model.encoder.answer_tokens(asked(0), word)) for word in LABELS}
     answers = [(LABELS[i % 2], tokens[LABELS[i % 2]]) for i in range(n)]
     examples = examples_of(rows(n, per_source=per_source), answers, "source", chosen.seed)
     dropout_context = DropoutContext(chosen.seed)
