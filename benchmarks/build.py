@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from builders.corpora.folder import list_audio, open_folder
+from builders.corpora.folder import open_folder
+from builders.corpora.reading.audio_files import list_audio
 from builders.vocalgrad.planning.build_plan import plan_build
 from builders.vocalgrad.rendering.rows import build
 from otoscope.acoustics import codec

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from builders.corpora.folder import list_audio
+from builders.corpora.reading.audio_files import list_audio
 from otoscope.acoustics import codec
 from otoscope.acoustics.confounds import Contrasted, contrasts, measured_in
 from otoscope.acoustics.design import CONDITIONS

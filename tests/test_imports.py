@@ -21,6 +21,7 @@ ABOVE_CORE = {
 BELOW: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PURE, ()),
     "acoustics": ("statistics",),
+    "speech": (),
     "models": ("acoustics", *PURE),
 }
 BELOW["representations"] = (*BELOW["models"], "models")

@@ -1,33 +1,40 @@
-"""What a source is: one unmodified clip on disk, and the corpus it came from."""
+"""What a corpus gives: source clips on disk, and what has to be said about them."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from otoscope.errors import InputError
+from otoscope.progress import Progress
+
+SILENT = Progress()
+"""Shows no progress; the default of every function that reads a corpus."""
 
 
 class CorpusError(InputError, ValueError):
-    """A corpus that cannot be used as asked; the message names the thing and the way out."""
+    """A corpus that cannot be used; the message names the cause and the remedy."""
 
 
 @dataclass(frozen=True)
 class SourceClip:
     """One unmodified clip.
 
+    Names of fields are part of the fingerprint of a build: adding or renaming one makes every
+    unfinished build another build.
+
     Attributes:
         item_id: The published item id, e.g. `p226_01`; unique in its split.
         clip_id: The corpus's own clip id, e.g. `p226_106`.
         split: `train`, `validation` or `test`.
         position: Place in the published order of its list, from 0; the published train list
-            counts validation in.
+            includes validation.
         path: The audio file.
         speaker_id: The corpus's own pseudonym; empty where unknown.
         sentence_id: Empty where unknown.
         transcript: White space collapsed; empty where unknown.
         span_s: Start and end of speech in seconds where a list gives them, else None.
-        doubt: Why the list's span should be looked at, as far as it is used; empty if nothing
-            speaks against it.
+        doubt: Why the given span should be reviewed; empty if there is no reason.
     """
 
     item_id: str
@@ -43,7 +50,7 @@ class SourceClip:
 
 
 class Skipped(NamedTuple):
-    """Something of the corpus that did not become a source, and why."""
+    """Something in the corpus that did not become a source clip, and why."""
 
     name: str
     reason: str
@@ -51,17 +58,17 @@ class Skipped(NamedTuple):
 
 @dataclass(frozen=True)
 class Corpus:
-    """The chosen sources and what has to be said about where they come from.
+    """The selected source clips and what a card says about their origin.
 
     Attributes:
-        name: As people call it, e.g. `VCTK 0.80`.
-        licence: Hub licence identifier, e.g. `cc-by-4.0`; `unknown` where nobody said.
+        name: E.g. `VCTK 0.80`.
+        licence: Hub licence identifier, e.g. `cc-by-4.0`; `unknown` where not stated.
         attribution: Who made the recordings, for the card.
         language: ISO 639-1 code, or None.
-        synthetic: Whether a machine spoke.
+        synthetic: Whether the speech is synthesised.
         sources: In published order within each split.
-        skipped: What was left out, and why.
-        notes: Choices that were made (selection, microphone, seeds), sentences for the card.
+        skipped: What was excluded, and why.
+        notes: Sentences for the card on selection, microphone, seeds and the like.
     """
 
     name: str
@@ -72,3 +79,28 @@ class Corpus:
     sources: tuple[SourceClip, ...]
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+def existing_folder(where: str | Path) -> Path:
+    """The folder at a path that a user gave; `~` is expanded.
+
+    Raises:
+        CorpusError: No path, or no folder there.
+    """
+    if not str(where):
+        raise CorpusError("a folder is needed, as in --source KIND:PATH")
+    folder = Path(where).expanduser()
+    if not folder.is_dir():
+        raise CorpusError(f"there is no folder {str(where)!r}")
+    return folder
+
+
+def check_option(option: str, value: str, allowed: Collection[str], remedy: str = "") -> None:
+    """Rejects a value that an option does not have.
+
+    Raises:
+        CorpusError: Naming the option, the value and those there are.
+    """
+    if value not in allowed:
+        there = ", ".join(allowed)
+        raise CorpusError(f"no {option} {value!r}; there are {there}{remedy and f'. {remedy}'}")

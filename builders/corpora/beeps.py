@@ -1,4 +1,4 @@
-"""Ten beeps in silence: what is left of a task when nothing in it is speech.
+"""Ten beeps in silence: the ablation of a task without speech.
 
 Source: VocalGrad, beep ablation (`docs/papers.md`).
 """
@@ -12,6 +12,7 @@ from jaxtyping import Int16
 
 from builders.corpora.base import Corpus, SourceClip
 from otoscope.atomic import write_atomic
+from otoscope.folders import cache_folder
 
 SAMPLING_RATE = 48_000
 FREQUENCIES_HZ = (700, 850, 1000, 1150, 1300, 1450, 1600, 1750, 1900, 2050)
@@ -30,28 +31,28 @@ def synthesise_beep(frequency_hz: float) -> Int16[np.ndarray, " n_samples"]:
     return np.rint(samples * FULL_SCALE).astype(np.int16)
 
 
-def open_beeps(work_folder: Path) -> Corpus:
-    """Writes the beeps as WAV files and gives them as test sources.
+def open_beeps(work_folder: str | Path = "") -> Corpus:
+    """Writes the beeps as WAV files, which are the same bytes every time; ten test sources.
 
     Args:
-        work_folder: Where the ten files go; they are the same bytes every time.
+        work_folder: Where the files go; the cache by default.
     """
+    folder = Path(work_folder or cache_folder() / "beeps")
     sources = []
     for position, frequency_hz in enumerate(FREQUENCIES_HZ):
-        number = position + 1
-        name = f"beep_{number:02d}"
+        name = f"beep_{position + 1:02d}"
         buffer = io.BytesIO()
         pcm = synthesise_beep(frequency_hz)
         soundfile.write(buffer, pcm, SAMPLING_RATE, format="WAV", subtype="PCM_16")
-        path = write_atomic(Path(work_folder) / f"{name}.wav", buffer.getvalue())
-        span_s = (SILENCE_S, SILENCE_S + BEEP_S)
+        path = write_atomic(folder / f"{name}.wav", buffer.getvalue())
+        sentence_id, span_s = f"{position + 1:03d}", (SILENCE_S, SILENCE_S + BEEP_S)
         sources.append(
-            SourceClip(name, name, "test", position, path, "beep", f"{number:03d}", "", span_s)
+            SourceClip(name, name, "test", position, path, "beep", sentence_id, "", span_s)
         )
     return Corpus(
         name="Beeps",
         licence="cc0-1.0",
-        attribution="Made by this program",
+        attribution="Synthesised by this program",
         language=None,
         synthetic=True,
         sources=tuple(sources),

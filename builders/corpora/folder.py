@@ -1,4 +1,4 @@
-"""Any folder of audio as a source corpus, with or without a table that describes it."""
+"""Any folder of audio as a corpus, with or without a table that describes the files."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -7,27 +7,23 @@ from pathlib import Path
 import soundfile
 
 from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
-from builders.corpora.reading.item_ids import refuse_duplicates, safe_id
-from builders.corpora.reading.metadata_csv import Row, read_metadata
+from builders.corpora.reading.audio_files import list_audio
+from builders.corpora.reading.item_ids import reject_duplicates, safe_id
+from builders.corpora.reading.metadata_csv import MetadataRow, read_metadata
 from builders.corpora.reading.partition import (
     TEST_SHARE,
     VALIDATION_SHARE,
-    Partition,
     check_splits,
-    keep_given,
+    given_splits,
     leaks,
     partition,
 )
 
-EXTENSIONS = {
-    *(".wav", ".wave", ".w64", ".rf64", ".caf", ".au", ".snd", ".aif", ".aiff", ".aifc"),
-    *(".flac", ".ogg", ".oga", ".opus", ".mp3"),
-}
 METADATA = "metadata.csv"
 
 
 def open_folder(
-    root: Path,
+    root: str | Path,
     *,
     splits: Iterable[str] = ("test",),
     metadata: Path | None = None,
@@ -42,7 +38,7 @@ def open_folder(
 ) -> Corpus:
     """The audio files of a folder and its subfolders, sorted by relative path.
 
-    Whether a file holds sound is not checked here. With a table, only the files it lists are
+    Whether a file can be decoded is not checked here. With a table, only the files it lists are
     taken; without a split column they are divided by `partition`.
 
     Args:
@@ -54,8 +50,8 @@ def open_folder(
         licence: Hub licence identifier.
         attribution: Who made the recordings.
         language: ISO 639-1 code.
-        synthetic: Whether a machine spoke.
-        name: What to call the corpus; the folder's name by default.
+        synthetic: Whether the speech is synthesised.
+        name: Of the corpus; the folder's name by default.
         shared_texts: See `partition`; likewise the shares.
         test_share: Only where the table gives no split.
         validation_share: Only where the table gives no split.
@@ -63,24 +59,26 @@ def open_folder(
     Raises:
         CorpusError: No audio, a table that does not fit, or ids that clash.
     """
-    root, asked = Path(root), check_splits(splits)
-    files = list_audio(root)
+    splits, files = check_splits(splits), list_audio(root)
+    root = Path(root).expanduser()
     rows, table = _rows(root, metadata)
     skipped: list[Skipped] = []
     if rows is not None:
         skipped = [Skipped(f, f"not listed in {table}") for f in sorted(files.keys() - rows.keys())]
         files = _listed_files(root, rows)
-    sources = [
-        _source(file_name, path, (rows or {}).get(file_name) or Row("", file_name))
+    clips = [
+        _clip(file_name, path, (rows or {}).get(file_name) or MetadataRow("", file_name))
         for file_name, path in sorted(files.items())
     ]
-    _check_ids(sources, root)
-    if sources[0].split:
-        divided = keep_given(sources, asked, where=table)
+    _check_ids(clips, root)
+    notes = []
+    if clips[0].split:
+        divided = given_splits(clips, splits, given_by=table)
+        notes = [f"Splits as {table} gives them."]
     else:
         divided = partition(
-            sources,
-            splits=asked,
+            clips,
+            splits=splits,
             test_share=test_share,
             validation_share=validation_share,
             shared_texts=shared_texts,
@@ -91,35 +89,13 @@ def open_folder(
         attribution=attribution,
         language=language,
         synthetic=synthetic,
-        sources=divided.sources,
+        sources=divided.clips,
         skipped=(*skipped, *divided.skipped),
-        notes=_notes(divided, table if sources[0].split else ""),
+        notes=(*notes, *leaks(divided.clips)),
     )
 
 
-def list_audio(root: Path) -> dict[str, Path]:
-    """Audio files below a folder by relative path, told by their extension.
-
-    Raises:
-        CorpusError: Not a folder, or none in it.
-    """
-    if not root.is_dir():
-        raise CorpusError(f"{root} is not a folder")
-    found = {}
-    for path in root.rglob("*"):
-        relative = path.relative_to(root)
-        hidden = any(part.startswith(".") for part in relative.parts)
-        if path.suffix.lower() in EXTENSIONS and not hidden and path.is_file():
-            found[relative.as_posix()] = path
-    if not found:
-        raise CorpusError(
-            f"{root} and its subfolders hold no audio file; "
-            f"looked for {', '.join(sorted(EXTENSIONS))}"
-        )
-    return found
-
-
-def _rows(root: Path, metadata: Path | None) -> tuple[dict[str, Row] | None, str]:
+def _rows(root: Path, metadata: Path | None) -> tuple[dict[str, MetadataRow] | None, str]:
     path = root / METADATA if metadata is None else Path(metadata)
     if metadata is None and not path.exists():
         return None, METADATA
@@ -129,7 +105,7 @@ def _rows(root: Path, metadata: Path | None) -> tuple[dict[str, Row] | None, str
     return rows, path.name
 
 
-def _listed_files(root: Path, rows: dict[str, Row]) -> dict[str, Path]:
+def _listed_files(root: Path, rows: dict[str, MetadataRow]) -> dict[str, Path]:
     files = {}
     for file_name, row in rows.items():
         path = root / file_name
@@ -141,11 +117,11 @@ def _listed_files(root: Path, rows: dict[str, Row]) -> dict[str, Path]:
     return files
 
 
-def _check_span(path: Path, row: Row, offset_s: float) -> None:
+def _check_span(path: Path, row: MetadataRow, offset_s: float) -> None:
     try:
         header = soundfile.info(str(path))
     except soundfile.LibsndfileError:
-        return  # the builder says so when it decodes
+        return  # reported when the file is decoded
     if offset_s * header.samplerate > header.frames + 1:
         raise CorpusError(
             f"{row.where}: the span ends at {offset_s:g} s, after the end of {row.file_name!r} "
@@ -153,32 +129,20 @@ def _check_span(path: Path, row: Row, offset_s: float) -> None:
         )
 
 
-def _source(file_name: str, path: Path, row: Row) -> SourceClip:
+def _clip(file_name: str, path: Path, row: MetadataRow) -> SourceClip:
     try:
         item_id = row.item_id or safe_id(file_name.removesuffix(path.suffix))
     except CorpusError as error:
         raise CorpusError(f"{error} in {METADATA}") from error
     return SourceClip(
-        item_id,
-        row.clip_id or item_id,
-        row.split,
-        0,
-        path,
-        row.speaker_id,
-        row.sentence_id,
-        row.transcript,
-        row.span_s,
-    )
+        item_id, row.clip_id or item_id, row.split, 0, path,
+        row.speaker_id, row.sentence_id, row.transcript, row.span_s,
+    )  # fmt: skip
 
 
-def _check_ids(sources: list[SourceClip], root: Path) -> None:
-    for what in ("item_id", "clip_id"):
-        ids = defaultdict(list)
-        for source in sources:
-            ids[getattr(source, what)].append(source.path.relative_to(root).as_posix())
-        refuse_duplicates(ids, what=what)
-
-
-def _notes(divided: Partition, given_by: str) -> tuple[str, ...]:
-    how = f"Splits as {given_by} gives them." if given_by else ""
-    return tuple(note for note in [how, *leaks(divided.sources)] if note)
+def _check_ids(clips: list[SourceClip], root: Path) -> None:
+    for kind in ("item_id", "clip_id"):
+        files = defaultdict(list)
+        for clip in clips:
+            files[getattr(clip, kind)].append(clip.path.relative_to(root).as_posix())
+        reject_duplicates(files, kind=kind)

@@ -1,4 +1,4 @@
-"""The published choice of LoquaciousSet clips: 50 by women, 50 by men.
+"""The published selection of LoquaciousSet clips: 50 by women, 50 by men.
 
 The options of the authors' own draw are lost, so this gives another hundred than their list.
 
@@ -31,27 +31,28 @@ def draw_rows(labels: Sequence[str], rng: random.Random, *, n_rows: int = N_TEST
     """Rows in published order, evenly spread over the two sexes.
 
     Args:
-        labels: What the column `sex` holds, for every row in order.
-        rng: Used for who gets an odd row, for each sex in turn, and for the order of the union.
-        n_rows: How many.
+        labels: The column `sex`, for every row in order.
+        rng: Used for which sex gets an odd row, for each sex in turn, and for the order of the
+            union.
+        n_rows: How many to draw.
 
     Raises:
         CorpusError: Too few rows of one sex.
     """
     sexes = sorted(SEXES)
-    lucky = list(sexes)
-    rng.shuffle(lucky)
+    shuffled = list(sexes)
+    rng.shuffle(shuffled)
     each, over = divmod(n_rows, len(sexes))
-    chosen: list[int] = []
+    selected: list[int] = []
     for sex in sexes:
         rows = [row for row, label in enumerate(labels) if sex_of(label) == sex]
-        target = each + (sex in lucky[:over])
+        target = each + (sex in shuffled[:over])
         if len(rows) < target:
             raise CorpusError(
                 f"the published selection needs {target} rows of {sex} speakers, found "
                 f"{len(rows)} among {len(labels)}"
             )
         rng.shuffle(rows)
-        chosen += rows[:target]
-    rng.shuffle(chosen)
-    return chosen
+        selected += rows[:target]
+    rng.shuffle(selected)
+    return selected

@@ -1,27 +1,28 @@
-"""Compares LoquaciousSet with the published list: same rows, same speech, the same draw?"""
+"""Compares LoquaciousSet with the published list: rows, speech spans, and our own draw."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builders.corpora.base import CorpusError
+from builders.corpora.base import SILENT, CorpusError
 from builders.corpora.loquacious.frozen import LoquaciousListRow, read_loquacious_list
-from builders.corpora.loquacious.opening import REPOSITORY, Progress, collect, drawn, listed
+from builders.corpora.loquacious.opening import copy_at
+from builders.corpora.loquacious.rows import REPOSITORY, listed_rows
 from otoscope.acoustics import codec, spans
+from otoscope.progress import Progress
 
 AS_TYPED_S = 0.0051  # times of the list have two decimals
 
 
 @dataclass(frozen=True)
-class RowsVerification:
+class LoquaciousVerification:
     """How a copy of the set compares with the published list.
 
     Attributes:
         n_listed: Clips in the list.
         n_compared: Those that are here and could be read.
-        missing: Clip ids that are not here, or without sound.
-        moved: Clips that stand in another row.
-        unreadable: Clip ids whose sound cannot be read, with the reason.
+        missing: Clip ids that are not here, or without audio.
+        moved: Clips that are in another row.
+        unreadable: Clip ids whose audio cannot be read, with the reason.
         spans: Clips whose detected span differs from the listed one.
         n_drawn: How many of the list's clips our own draw by the published rules gives; None when
             there is no draw.
@@ -38,10 +39,10 @@ class RowsVerification:
     draw_note: str
 
     @property
-    def agrees(self) -> bool:
+    def matches(self) -> bool:
         """Whether the whole list is here, in its rows, with the same speech.
 
-        The draw is not held against a copy: the options of the authors' own are lost.
+        The draw does not count: the options of the authors' own are lost.
         """
         return self.n_compared == self.n_listed and not self.moved and not self.spans
 
@@ -55,13 +56,13 @@ class RowsVerification:
         )
 
 
-def verify_rows(
-    where: str = REPOSITORY,
+def verify_loquacious(
+    where: str | Path = REPOSITORY,
     *,
     revision: str | None = None,
-    work_folder: Path,
-    progress: Progress | None = None,
-) -> RowsVerification:
+    work_folder: Path | None = None,
+    progress: Progress = SILENT,
+) -> LoquaciousVerification:
     """Compares a copy of LoquaciousSet with the published list.
 
     Args:
@@ -70,54 +71,52 @@ def verify_rows(
     Raises:
         CorpusError: The set cannot be read.
     """
+    copy = copy_at(where, revision, work_folder)
     rows = read_loquacious_list()
-    kept = collect(where, revision, listed(), work_folder, progress)
-    unreadable, differ = [], []
+    stored = copy.store(listed_rows(), progress)
+    unreadable, wrong_spans = [], []
     for row in rows:
-        if row.item_id not in kept:
+        if row.item_id not in stored:
             continue
         try:
-            recording = codec.read(work_folder / kept[row.item_id].file, name=row.clip_id)
+            recording = codec.read(copy.work_folder / stored[row.item_id].file, name=row.clip_id)
         except codec.AudioError as error:
             unreadable.append(str(error))
         else:
-            differ += _span_difference(row, recording)
-    n_drawn, note = _common(where, revision, work_folder, rows)
-    return RowsVerification(
+            wrong_spans += _span_difference(row, recording)
+    n_drawn, draw_note = None, ""
+    try:
+        drawn = {each.row for each in copy.draw()}
+        n_drawn = sum(row.row in drawn for row in rows)
+    except CorpusError as error:
+        draw_note = f"no draw to compare ({error})"
+    return LoquaciousVerification(
         len(rows),
-        len(kept) - len(unreadable),
-        tuple(row.clip_id for row in rows if row.item_id not in kept),
+        len(stored) - len(unreadable),
+        tuple(row.clip_id for row in rows if row.item_id not in stored),
         tuple(
-            f"{row.clip_id}: row {row.row} listed, {kept[row.item_id].row} here"
+            f"{row.clip_id}: row {row.row} listed, {stored[row.item_id].row} here"
             for row in rows
-            if row.item_id in kept and kept[row.item_id].row != row.row
+            if row.item_id in stored and stored[row.item_id].row != row.row
         ),
         tuple(unreadable),
-        tuple(differ),
+        tuple(wrong_spans),
         n_drawn,
-        note,
+        draw_note,
     )
 
 
 def _span_difference(row: LoquaciousListRow, recording: codec.Recording) -> list[str]:
     rate = recording.sampling_rate
-    found = spans.detect(codec.to_float(recording.pcm), rate).span
-    here = (0.0, recording.duration_s) if found is None else (found.start / rate, found.end / rate)
+    span = spans.detect(codec.to_float(recording.pcm), rate).span
+    here = (0.0, recording.duration_s) if span is None else (span.start / rate, span.end / rate)
     near = all(
         abs(a - b) <= AS_TYPED_S for a, b in zip(here, (row.onset_s, row.offset_s), strict=True)
     )
-    if near and (found is None) == row.whole_clip:
+    if near and (span is None) == row.whole_clip:
         return []
-    seen = "no speech" if found is None else f"{here[0]:.2f} to {here[1]:.2f} s"
+    detected = "no speech" if span is None else f"{here[0]:.2f} to {here[1]:.2f} s"
     whole = " (whole clip)" if row.whole_clip else ""
-    return [f"{row.clip_id}: {row.onset_s:.2f} to {row.offset_s:.2f} s{whole} listed, {seen} here"]
-
-
-def _common(
-    where: str, revision: str | None, work_folder: Path, rows: Sequence[LoquaciousListRow]
-) -> tuple[int | None, str]:
-    try:
-        ours = {wanted.row for wanted in drawn(where, revision, work_folder)}
-    except CorpusError as error:
-        return None, f"no draw to compare ({error})"
-    return sum(row.row in ours for row in rows), ""
+    return [
+        f"{row.clip_id}: {row.onset_s:.2f} to {row.offset_s:.2f} s{whole} listed, {detected} here"
+    ]

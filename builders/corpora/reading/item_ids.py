@@ -40,19 +40,19 @@ def check_id(name: str, *, where: str) -> str:
     return name
 
 
-def refuse_duplicates(ids: dict[str, list[str]], *, what: str) -> None:
-    """Complains about the first id that stands for more than one thing.
+def reject_duplicates(things_of: dict[str, list[str]], *, kind: str) -> None:
+    """Rejects an id that stands for more than one thing.
 
     Args:
-        ids: The things that have each id.
-        what: The kind of id, for the message.
+        things_of: The things that have each id.
+        kind: Of the ids, for the message.
 
     Raises:
         CorpusError: Naming two of the things.
     """
-    for name, things in ids.items():
+    for name, things in things_of.items():
         if len(things) > 1:
             raise CorpusError(
-                f"{things[0]} and {things[1]} have the same {what} {name!r}; "
-                f"rename one of them or give each its own {what}"
+                f"{things[0]} and {things[1]} have the same {kind} {name!r}; "
+                f"rename one of them or give each its own {kind}"
             )

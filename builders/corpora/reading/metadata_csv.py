@@ -1,4 +1,4 @@
-"""The table that may lie beside a folder of audio, and everything that can be wrong with it."""
+"""The table that may lie beside a folder of audio, and the checks of its rows."""
 
 import csv
 import math
@@ -13,8 +13,8 @@ FILE_NAME = "file_name"
 
 
 @dataclass(frozen=True)
-class Row:
-    """What the table says about one file; empty or None where it says nothing."""
+class MetadataRow:
+    """The fields of one file; empty or None where the table gives none."""
 
     where: str
     file_name: str
@@ -27,17 +27,17 @@ class Row:
     span_s: tuple[float, float] | None = None
 
 
-def read_metadata(path: Path) -> dict[str, Row]:
+def read_metadata(path: Path) -> dict[str, MetadataRow]:
     """The rows of a metadata CSV by normalised `file_name`, in the order of the file.
 
-    Columns that are not known are ignored. Whether the files exist is not looked at here.
+    Unknown columns are ignored. Whether the files exist is not checked here.
 
     Args:
         path: A UTF-8 CSV with a header line.
 
     Raises:
-        CorpusError: The table is not one, or a row contradicts itself or another; the message
-            gives the line.
+        CorpusError: The file is no such table, or a row contradicts itself or another; the
+            message gives the line.
     """
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
@@ -51,7 +51,7 @@ def read_metadata(path: Path) -> dict[str, Row]:
         raise CorpusError(f"{path} is not UTF-8 text ({error.reason}); save it as UTF-8") from error
     except csv.Error as error:
         raise CorpusError(f"{path} is not a readable CSV: {error}") from error
-    by_name: dict[str, Row] = {}
+    by_name: dict[str, MetadataRow] = {}
     for row in rows:
         if row.file_name in by_name:
             first = by_name[row.file_name].where.rpartition(", ")[2]
@@ -69,7 +69,7 @@ def _check_columns(path: Path, columns: list[str]) -> None:
         raise CorpusError(f"{path} has the column {twice[0]!r} twice")
 
 
-def _row(where: str, raw: dict[str | None, str | list[str] | None]) -> Row:
+def _row(where: str, raw: dict[str | None, str | list[str] | None]) -> MetadataRow:
     if None in raw:
         raise CorpusError(f"{where} has more cells than the header has columns")
     cells = {str(key): " ".join(str(value or "").split()) for key, value in raw.items()}
@@ -79,7 +79,7 @@ def _row(where: str, raw: dict[str | None, str | list[str] | None]) -> Row:
     ids = {
         key: check_id(cells[key], where=where) for key in ("item_id", "clip_id") if cells.get(key)
     }
-    return Row(
+    return MetadataRow(
         where=where,
         file_name=_relative(str(raw[FILE_NAME] or ""), where),
         speaker_id=cells.get("speaker_id", ""),
@@ -129,7 +129,7 @@ def _number(name: str, value: str, where: str) -> float:
     return number
 
 
-def _check_split_everywhere(rows: list[Row]) -> None:
+def _check_split_everywhere(rows: list[MetadataRow]) -> None:
     without = [row for row in rows if not row.split]
     if without and len(without) < len(rows):
         raise CorpusError(

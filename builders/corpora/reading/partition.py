@@ -1,8 +1,8 @@
-"""Who is trained on and who is tested: splits that share neither a speaker nor a text.
+"""Splits into train, validation and test that share neither a speaker nor a text.
 
-A source hangs together with every other of the same speaker or the same text; such a component
-goes to one side as a whole. Sides are drawn by hashing, so the same sources always fall the same
-way and a new one disturbs at most those at the border.
+Clips of the same speaker or of the same text are connected; each connected component goes to one
+side. Sides are drawn by hashing, so the same clips are always divided the same way, and a new clip
+moves at most those at the border.
 """
 
 import hashlib
@@ -12,7 +12,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from builders.corpora.base import CorpusError, Skipped, SourceClip
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from builders.corpora.base import CorpusError, Skipped, SourceClip, check_option
 
 SPLITS = ("train", "validation", "test")
 TEST_SHARE = 1 / 3
@@ -21,25 +25,24 @@ SHARED_TEXTS = ("together", "drop")
 
 
 class Partition(NamedTuple):
-    """Sources with their split and position, in their old order, and what was dropped."""
+    """Clips with their split and position, in their old order, and what was excluded."""
 
-    sources: tuple[SourceClip, ...]
+    clips: tuple[SourceClip, ...]
     skipped: tuple[Skipped, ...] = ()
 
 
 def check_splits(splits: Iterable[str]) -> tuple[str, ...]:
-    """The splits asked for, in the order train, validation, test.
+    """The requested splits, in the order train, validation, test.
 
     Raises:
         CorpusError: None, or one that does not exist.
     """
-    asked = (splits,) if isinstance(splits, str) else tuple(splits)
-    for split in asked:
-        if split not in SPLITS:
-            raise CorpusError(f"no split {split!r}; there are {', '.join(SPLITS)}")
-    if not asked:
-        raise CorpusError(f"no split asked for; there are {', '.join(SPLITS)}")
-    return tuple(split for split in SPLITS if split in asked)
+    requested = (splits,) if isinstance(splits, str) else tuple(splits)
+    for split in requested:
+        check_option("split", split, SPLITS)
+    if not requested:
+        raise CorpusError(f"no split requested; there are {', '.join(SPLITS)}")
+    return tuple(split for split in SPLITS if split in requested)
 
 
 def normalise_text(text: str) -> str:
@@ -52,54 +55,54 @@ def normalise_text(text: str) -> str:
 
 
 def partition(
-    sources: Sequence[SourceClip],
+    clips: Sequence[SourceClip],
     *,
     splits: Iterable[str] = SPLITS,
     test_share: float = TEST_SHARE,
     validation_share: float = VALIDATION_SHARE,
     shared_texts: str = "together",
 ) -> Partition:
-    """Gives every source one of the splits asked for.
+    """Gives every clip one of the requested splits.
 
-    With only `test` asked for, everything is test. Validation is carved out of train by source.
+    With only `test` requested, everything is test. Validation is carved out of train by item id.
     Unknown speakers and texts count as different from all others.
 
     Args:
-        sources: Their own `split` and `position` do not matter.
+        clips: Their own `split` and `position` are ignored.
         splits: Any of train, validation and test.
-        test_share: Share of sources to come near without going over, 0 to 1.
+        test_share: Share of clips to approach without exceeding it, 0 to 1.
         validation_share: Share of what is not test, 0 to 1.
-        shared_texts: `together` keeps sources of one text on one side; `drop` splits by speaker
-            alone and leaves out train sources whose text is in test.
+        shared_texts: `together` puts clips of one text on one side; `drop` splits by speaker
+            alone and excludes train clips whose text is in test.
 
     Raises:
         CorpusError: No such division exists.
     """
-    asked = check_splits(splits)
+    splits = check_splits(splits)
     if shared_texts not in SHARED_TEXTS:
         raise CorpusError(f"shared_texts must be one of {SHARED_TEXTS}, got {shared_texts!r}")
-    if not sources:
-        raise CorpusError("there are no sources to divide")
-    held_out = _held_out(sources, asked, test_share, shared_texts)
-    rest, dropped = [], []
-    test_texts = {normalise_text(s.transcript) for s in sources if s.item_id in held_out} - {""}
-    for source in sources:
-        if source.item_id in held_out:
+    if not clips:
+        raise CorpusError("there are no clips to divide")
+    held_out = _held_out(clips, splits, test_share, shared_texts)
+    rest, excluded = [], []
+    test_texts = {normalise_text(c.transcript) for c in clips if c.item_id in held_out} - {""}
+    for clip in clips:
+        if clip.item_id in held_out:
             continue
-        if normalise_text(source.transcript) in test_texts:
-            dropped.append(Skipped(source.item_id, "its text is in the test split"))
+        if normalise_text(clip.transcript) in test_texts:
+            excluded.append(Skipped(clip.item_id, "its text is in the test split"))
         else:
-            rest.append(source.item_id)
-    place = dict.fromkeys(held_out, "test") | dict.fromkeys(rest, "train")
-    if not rest and set(asked) != {"test"}:
+            rest.append(clip.item_id)
+    split_of = dict.fromkeys(held_out, "test") | dict.fromkeys(rest, "train")
+    if not rest and splits != ("test",):
         raise CorpusError(
-            "every text is in the test split, nothing is left to train on; ask only for test"
+            "every text is in the test split, nothing is left to train on; request test only"
         )
-    if "validation" in asked:
-        both = "train" in asked
+    if "validation" in splits:
+        both = "train" in splits
         carved = carve_validation(rest, validation_share) if both else frozenset(rest)
-        place |= dict.fromkeys(carved, "validation")
-    return Partition(place_sources(sources, place), tuple(dropped))
+        split_of |= dict.fromkeys(carved, "validation")
+    return Partition(place_clips(clips, split_of), tuple(excluded))
 
 
 def carve_validation(item_ids: Collection[str], share: float = VALIDATION_SHARE) -> frozenset[str]:
@@ -111,130 +114,130 @@ def carve_validation(item_ids: Collection[str], share: float = VALIDATION_SHARE)
     n_validation = max(1, round(share * len(item_ids)))
     if n_validation >= len(item_ids):
         raise CorpusError(
-            f"{len(item_ids)} train sources cannot be divided into train and validation; "
-            "ask for one of the two only"
+            f"{len(item_ids)} train clips cannot be divided into train and validation; "
+            "request one of the two only"
         )
     return frozenset(sorted(item_ids, key=_hash)[:n_validation])
 
 
-def place_sources(
-    sources: Iterable[SourceClip], split_of: dict[str, str]
-) -> tuple[SourceClip, ...]:
-    """The sources that have a split, with positions counted in train + validation and in test."""
-    seen: Counter[str] = Counter()
+def place_clips(clips: Iterable[SourceClip], split_of: dict[str, str]) -> tuple[SourceClip, ...]:
+    """The clips that have a split, with positions counted in train + validation and in test."""
+    n_placed: Counter[str] = Counter()
     placed = []
-    for source in sources:
-        split = split_of.get(source.item_id)
+    for clip in clips:
+        split = split_of.get(clip.item_id)
         if split is None:
             continue
         side = "test" if split == "test" else "train"
-        placed.append(replace(source, split=split, position=seen[side]))
-        seen[side] += 1
+        placed.append(replace(clip, split=split, position=n_placed[side]))
+        n_placed[side] += 1
     return tuple(placed)
 
 
-def keep_given(sources: Sequence[SourceClip], splits: Iterable[str], *, where: str) -> Partition:
-    """Sources that came with a split of their own, those of the splits asked for.
+def given_splits(clips: Sequence[SourceClip], splits: Iterable[str], *, given_by: str) -> Partition:
+    """Clips that have a split already, those of the requested splits.
 
     Args:
-        sources: Every one with its `split`.
-        splits: What was asked for.
-        where: What gave the splits, for messages.
+        clips: Every one with its `split`.
+        splits: The requested ones.
+        given_by: What gave the splits, for messages.
 
     Raises:
-        CorpusError: A split asked for holds nothing.
+        CorpusError: A requested split is empty.
     """
-    asked = check_splits(splits)
-    counts = Counter(source.split for source in sources)
-    for split in asked:
+    splits = check_splits(splits)
+    counts = Counter(clip.split for clip in clips)
+    for split in splits:
         if not counts[split]:
             there = ", ".join(f"{name} {counts[name]}" for name in SPLITS if counts[name])
-            raise CorpusError(f"{where} puts nothing into {split}; it has {there or 'no row'}")
-    kept = place_sources(sources, {s.item_id: s.split for s in sources})
-    left_out = [
-        Skipped(s.item_id, f"{s.split} was not asked for") for s in kept if s.split not in asked
-    ]
-    return Partition(tuple(s for s in kept if s.split in asked), tuple(left_out))
+            raise CorpusError(f"{given_by} puts nothing into {split}; it has {there or 'no row'}")
+    placed = place_clips(clips, {c.item_id: c.split for c in clips})
+    return Partition(
+        tuple(c for c in placed if c.split in splits),
+        tuple(
+            Skipped(c.item_id, f"{c.split} was not requested")
+            for c in placed
+            if c.split not in splits
+        ),
+    )
 
 
-def leaks(sources: Iterable[SourceClip]) -> list[str]:
+def leaks(clips: Iterable[SourceClip]) -> list[str]:
     """Sentences on what test shares with train and validation; empty when nothing."""
     sides: dict[str, tuple[set[str], set[str]]] = {"test": (set(), set()), "train": (set(), set())}
-    unknown = 0
-    for source in sources:
-        speakers, texts = sides["test" if source.split == "test" else "train"]
-        speakers.add(source.speaker_id)
-        texts.add(normalise_text(source.transcript))
-        unknown += not source.speaker_id
+    n_unknown = 0
+    for clip in clips:
+        speakers, texts = sides["test" if clip.split == "test" else "train"]
+        speakers.add(clip.speaker_id)
+        texts.add(normalise_text(clip.transcript))
+        n_unknown += not clip.speaker_id
     if not all(speakers for speakers, _ in sides.values()):
         return []
-    found = []
+    sentences = []
     for what, at in (("speaker", 0), ("text", 1)):
         shared = (sides["test"][at] & sides["train"][at]) - {""}
         if shared:
-            found.append(f"{len(shared)} {what}s are in test and in train or validation.")
-    if unknown:
-        found.append(f"The speaker of {unknown} sources is unknown, so splits may share speakers.")
-    return found
+            sentences.append(f"{len(shared)} {what}s are in test and in train or validation.")
+    if n_unknown:
+        sentences.append(
+            f"The speaker of {n_unknown} sources is unknown, so splits may share speakers."
+        )
+    return sentences
 
 
 def _held_out(
-    sources: Sequence[SourceClip], asked: tuple[str, ...], share: float, shared_texts: str
+    clips: Sequence[SourceClip], splits: tuple[str, ...], share: float, shared_texts: str
 ) -> frozenset[str]:
     """Item ids of the test side."""
-    if "test" not in asked:
+    if "test" not in splits:
         return frozenset()
-    if asked == ("test",):
-        return frozenset(source.item_id for source in sources)
-    components = _components(sources, by_text=shared_texts == "together")
+    if splits == ("test",):
+        return frozenset(clip.item_id for clip in clips)
+    components = _components(clips, by_text=shared_texts == "together")
     if len(components) == 1:
-        raise CorpusError(_one_component(sources, shared_texts))
-    target = share * len(sources)
+        raise CorpusError(_one_component(clips, shared_texts))
+    target = share * len(clips)
     ordered = sorted(components, key=lambda name: (_hash(name), name))
-    chosen: list[str] = []
+    test: list[str] = []
     for name in ordered:
-        if len(chosen) + len(components[name]) <= target and len(components[name]) < len(sources):
-            chosen += components[name]
-    return frozenset(chosen or components[min(ordered, key=lambda name: len(components[name]))])
+        if len(test) + len(components[name]) <= target:
+            test += components[name]
+    return frozenset(test or components[min(ordered, key=lambda name: len(components[name]))])
 
 
-def _components(sources: Sequence[SourceClip], *, by_text: bool) -> dict[str, list[str]]:
-    """Item ids that hang together, under the smallest speaker (or item id) among them."""
-    parent: dict[str, str] = {}
-
-    def find(key: str) -> str:
-        parent.setdefault(key, key)
-        while parent[key] != key:
-            parent[key] = parent[parent[key]]
-            key = parent[key]
-        return key
-
-    for source in sources:
-        own = _key(source)
-        text = normalise_text(source.transcript) if by_text else ""
-        if text:
-            parent[find(own)] = find(f"text:{text}")
-    together: dict[str, list[SourceClip]] = defaultdict(list)
-    for source in sources:
-        together[find(_key(source))].append(source)
-    return {min(map(_key, group)): [s.item_id for s in group] for group in together.values()}
+def _components(clips: Sequence[SourceClip], *, by_text: bool) -> dict[str, list[str]]:
+    """Item ids of each connected component, by the smallest speaker (or item id) in it."""
+    nodes: dict[str, int] = {}  # speakers and texts; every clip is an edge between two of them
+    ends = []
+    for clip in clips:
+        text = normalise_text(clip.transcript) if by_text else ""
+        names = (_key(clip), f"text:{text}" if text else _key(clip))
+        ends.append([nodes.setdefault(name, len(nodes)) for name in names])
+    edges = (np.ones(len(ends), bool), np.transpose(ends))
+    _, component_of = connected_components(
+        coo_array(edges, shape=(len(nodes),) * 2), directed=False
+    )
+    groups: dict[int, list[SourceClip]] = defaultdict(list)
+    for clip, (speaker, _) in zip(clips, ends, strict=True):
+        groups[component_of[speaker]].append(clip)
+    return {min(map(_key, group)): [clip.item_id for clip in group] for group in groups.values()}
 
 
-def _key(source: SourceClip) -> str:
-    return f"speaker:{source.speaker_id}" if source.speaker_id else f"item:{source.item_id}"
+def _key(clip: SourceClip) -> str:
+    return f"speaker:{clip.speaker_id}" if clip.speaker_id else f"item:{clip.item_id}"
 
 
-def _one_component(sources: Sequence[SourceClip], shared_texts: str) -> str:
-    speakers = {source.speaker_id for source in sources}
-    if len(sources) == 1 or len(speakers) == 1 or shared_texts == "drop":
-        why = (
-            f"all {len(sources)} sources are of one speaker ({sources[0].speaker_id or 'unknown'})"
+def _one_component(clips: Sequence[SourceClip], shared_texts: str) -> str:
+    speakers = {clip.speaker_id for clip in clips}
+    if len(clips) == 1 or len(speakers) == 1 or shared_texts == "drop":
+        return (
+            f"train and test cannot have different speakers: all {len(clips)} clips are of one "
+            f"speaker ({clips[0].speaker_id or 'unknown'}); request test only"
         )
-        return f"train and test cannot have different speakers: {why}; ask only for test"
     return (
-        f"train and test cannot have different texts: the {len(speakers)} speakers all hang "
-        "together through sentences they share; ask only for test, or pass shared_texts='drop' to "
-        "leave out train clips whose text is tested"
+        f"train and test cannot have different texts: the {len(speakers)} speakers are all "
+        "connected through sentences they share; request test only, or pass shared_texts='drop' to "
+        "exclude train clips whose text is in test"
     )
 
 

@@ -1,7 +1,7 @@
-"""Encoded sound brought to one form: 16 kHz, mono, 16-bit FLAC.
+"""Encoded audio brought to one form: 16 kHz, mono, 16-bit FLAC.
 
 A lossy codec may decode to more than full scale, and a resampler may overshoot. Such a clip is
-turned down as a whole until its peak fits; nothing is clipped.
+attenuated as a whole until its peak fits; nothing is clipped.
 """
 
 import hashlib
@@ -16,23 +16,23 @@ from otoscope.atomic import write_atomic
 
 SAMPLING_RATE = 16_000
 QUALITY = "HQ"
-MOST = (codec.FULL_SCALE - 1) / codec.FULL_SCALE
+MAX_PEAK = (codec.FULL_SCALE - 1) / codec.FULL_SCALE
 
 
-class Resampled(NamedTuple):
-    """The file that was written, and by how many dB the clip was turned down; 0 for most."""
+class ResampledFile(NamedTuple):
+    """The file that was written, and by how many dB the clip was attenuated; 0 for most."""
 
     path: Path
-    turned_down_db: float
+    attenuation_db: float
 
 
-def resample(source: Path, folder: Path) -> Resampled:
-    """Writes a file's sound as 16 kHz mono FLAC, named after its content.
+def resample(source: Path, folder: Path) -> ResampledFile:
+    """Writes a file's audio as 16 kHz mono FLAC, named after its content.
 
     Channels are averaged.
 
     Args:
-        source: Any sound file.
+        source: Any audio file.
         folder: Where the FLAC goes.
 
     Raises:
@@ -45,11 +45,11 @@ def resample(source: Path, folder: Path) -> Resampled:
     if resampled.size == 0:
         raise codec.AudioError(f"{source}: too short to be resampled to {SAMPLING_RATE} Hz")
     peak = float(np.max(np.abs(resampled)))
-    turned_down_db = 0.0
-    if peak > MOST:
-        resampled *= MOST / peak
-        turned_down_db = 20 * float(np.log10(peak / MOST))
+    attenuation_db = 0.0
+    if peak > MAX_PEAK:
+        resampled *= MAX_PEAK / peak
+        attenuation_db = 20 * float(np.log10(peak / MAX_PEAK))
     pcm = codec.round_to_pcm(resampled[np.newaxis], name=str(source))
     flac = codec.encode_flac(pcm, SAMPLING_RATE)
     name = f"{source.stem}-{hashlib.sha256(flac).hexdigest()[:16]}.flac"
-    return Resampled(write_atomic(folder / name, flac), turned_down_db)
+    return ResampledFile(write_atomic(folder / name, flac), attenuation_db)

@@ -1,4 +1,4 @@
-"""What a folder of Common Voice Spontaneous Speech holds, locale by locale.
+"""Reads a folder of Common Voice Spontaneous Speech, locale by locale.
 
 `<release>-<locale>/ss-corpus-<locale>.tsv` lists the clips in `<release>-<locale>/audios/`.
 """
@@ -13,14 +13,14 @@ from typing import Literal, NamedTuple
 from builders.corpora.base import CorpusError
 
 TABLE = "ss-corpus-{}.tsv"
-SOUND_FOLDER = "audios"
+AUDIO_FOLDER = "audios"
 COLUMNS = ("client_id", "audio_file", "prompt_id", "transcription")
 DURATION = ("duration_ms", "duration")
 """The same milliseconds under two names."""
 
 
-class Utterance(NamedTuple):
-    """A clip as its table describes it; nothing of it has been heard yet."""
+class SpontaneousClip(NamedTuple):
+    """A clip as its table describes it; its audio has not been opened."""
 
     locale: str
     client_id: str
@@ -43,15 +43,15 @@ class Locale:
         name: E.g. `cdo`.
         release: Name of its folder, e.g. `sps-corpus-4.0-2026-06-12-cdo`.
         n_listed: Rows of the table.
-        utterances: Those that can be chosen, in the order of the table, one a file.
-        left_out: How many rows were not, by reason.
+        clips: Those that can be drawn, in the order of the table, one a file.
+        excluded: How many rows were excluded, by reason.
     """
 
     name: str
     release: str
     n_listed: int
-    utterances: tuple[Utterance, ...]
-    left_out: dict[str, int]
+    clips: tuple[SpontaneousClip, ...]
+    excluded: dict[str, int]
 
 
 def find_tables(root: Path) -> dict[str, Path]:
@@ -60,12 +60,9 @@ def find_tables(root: Path) -> dict[str, Path]:
     Raises:
         CorpusError: None, or two of one locale.
     """
-    if not root.is_dir():
-        raise CorpusError(f"{root} is not a folder")
     tables: dict[str, Path] = {}
-    before, after = TABLE.split("{}")
     for path in sorted(root.rglob(TABLE.format("*"))):
-        locale = path.name.removeprefix(before).removesuffix(after)
+        locale = path.stem.removeprefix("ss-corpus-")
         if locale in tables:
             raise CorpusError(
                 f"{tables[locale]} and {path} are both of {locale}; keep one release in {root}"
@@ -80,36 +77,36 @@ def find_tables(root: Path) -> dict[str, Path]:
 
 
 def read_locale(name: str, table: Path, *, below_s: float) -> Locale:
-    """The clips of one locale that last less than `below_s` and have a sound file.
+    """The clips of one locale that last less than `below_s` and have an audio file.
 
     Of rows that name the same file the first counts.
 
     Raises:
         CorpusError: The table cannot be read, or lacks a column.
     """
-    folder = table.parent / SOUND_FOLDER
+    folder = table.parent / AUDIO_FOLDER
     header, rows = read_table(table)
     column = next((c for c in DURATION if c in header), "")
     missing = [c for c in COLUMNS if c not in header] + ([] if column else [DURATION[0]])
     if missing:
         raise CorpusError(f"{table} has no column {missing[0]!r}; it has {header}")
-    taken: dict[str, Utterance] = {}
-    left_out: Counter[str] = Counter()
+    clips: dict[str, SpontaneousClip] = {}
+    excluded: Counter[str] = Counter()
     for row in rows:
         file_name = row["audio_file"]
         duration_s = _seconds(row[column])
         if duration_s is None:
-            left_out["without a length in milliseconds"] += 1
+            excluded["without a length in milliseconds"] += 1
         elif duration_s >= below_s:
-            left_out[f"of {below_s:g} s or longer"] += 1
+            excluded[f"of {below_s:g} s or longer"] += 1
         elif not row["client_id"]:
-            left_out["without a speaker"] += 1
+            excluded["without a speaker"] += 1
         elif Path(file_name).name != file_name or not (folder / file_name).is_file():
-            left_out["without their sound file"] += 1
-        elif file_name in taken:
-            left_out["naming a sound file again"] += 1
+            excluded["without their audio file"] += 1
+        elif file_name in clips:
+            excluded["naming an audio file again"] += 1
         else:
-            taken[file_name] = Utterance(
+            clips[file_name] = SpontaneousClip(
                 name,
                 row["client_id"],
                 row["prompt_id"],
@@ -117,13 +114,13 @@ def read_locale(name: str, table: Path, *, below_s: float) -> Locale:
                 duration_s,
                 folder / file_name,
             )
-    return Locale(name, table.parent.name, len(rows), tuple(taken.values()), dict(left_out))
+    return Locale(name, table.parent.name, len(rows), tuple(clips.values()), dict(excluded))
 
 
 def read_table(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     """The columns and rows of a tab-separated file, whether it quotes its cells or not.
 
-    Releases do not say. Quotes are believed where they keep a row on its line, or where reading
+    Releases do not document it. Quotes count where they keep a row on its line, or where reading
     without them leaves rows of the wrong length; so a stray one never swallows other rows.
 
     Raises:

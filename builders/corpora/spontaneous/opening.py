@@ -1,93 +1,128 @@
-"""Common Voice Spontaneous Speech as a source corpus: five languages, 20 test clips in each.
+"""Common Voice Spontaneous Speech as a corpus: five languages, 20 test clips in each.
 
-Only the chosen clips are decoded; their sound becomes 16 kHz mono FLAC in a folder of its own.
+Only the selected clips are decoded; their audio becomes 16 kHz mono FLAC in a folder of its own.
 """
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
-from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
+from builders.corpora.base import (
+    SILENT,
+    Corpus,
+    CorpusError,
+    Skipped,
+    SourceClip,
+    check_option,
+    existing_folder,
+)
 from builders.corpora.reading.item_ids import safe_id
 from builders.corpora.reading.partition import carve_validation, check_splits
-from builders.corpora.reading.resampled import SAMPLING_RATE, Resampled, resample
-from builders.corpora.spontaneous.layout import (
-    Locale,
-    Utterance,
-    find_tables,
-    read_locale,
-)
+from builders.corpora.reading.resampled import SAMPLING_RATE, ResampledFile, resample
+from builders.corpora.spontaneous.layout import Locale, SpontaneousClip, find_tables, read_locale
 from builders.corpora.spontaneous.selection import (
-    BELOW_S,
     LANGUAGES,
+    MAX_DURATION_S,
     N_TEST,
     SEED,
-    Drawn,
+    LocaleDraw,
     draw_clips,
     in_test_order,
     seed_of,
 )
 from otoscope.acoustics.codec import AudioError
+from otoscope.folders import cache_folder
+from otoscope.progress import Progress
 
-SELECTIONS = ("published",)
 RELEASE = "sps-corpus-4.0-2026-06-12"
 N_DECODERS = 4
 ATTRIBUTION = "Mozilla and its volunteers, by way of the Mozilla Data Collective."
-PROMISE = (
-    "Whoever downloads Common Voice agrees not to try to find out who the speakers are; the same "
-    "is asked of you."
+TERMS = (
+    "Whoever downloads Common Voice agrees not to try to identify the speakers; the same applies "
+    "to users of this dataset."
 )
-
-Progress = Callable[[int, int], None]
 
 
 def open_spontaneous(
-    root: Path,
+    root: str | Path,
     *,
-    work_folder: Path,
+    work_folder: Path | None = None,
     splits: Iterable[str] = ("test",),
     selection: str = "published",
-    on_error: str = "raise",
-    progress: Progress | None = None,
+    on_error: str = "stop",
+    progress: Progress = SILENT,
 ) -> Corpus:
-    """The chosen clips of the five published languages.
+    """The selected clips of the five published languages.
 
-    Validation is always taken out of the published train clips, asked for or not. A chosen clip
-    that cannot be decoded keeps its own path, so that whoever reads the sources says why.
+    Validation is always taken out of the published train clips, requested or not. A selected clip
+    that cannot be decoded keeps its own path, so that whatever reads the clips reports the cause.
 
     Args:
         root: The folder into which the downloads were unpacked.
-        work_folder: Where the resampled sound goes.
+        work_folder: For the resampled audio; the cache by default.
         splits: Any of train, validation and test.
-        selection: `published` is all there is.
-        on_error: What to do about a language that is missing or too small: `raise` or `skip`.
-        progress: Called with how many clips are decoded and how many there are.
+        selection: Only `published` exists.
+        on_error: `stop` or `skip` at a language that is missing or too small.
+        progress: Shows how many clips are decoded.
 
     Raises:
         CorpusError: No such corpus, or too little of it for the selection.
     """
-    asked = check_splits(splits)
-    if selection not in SELECTIONS:
-        raise CorpusError(
-            f"no selection {selection!r} of Common Voice Spontaneous Speech; its published clips "
-            "are drawn by rule (published), no list of them is known. For any other choice: "
-            "--source folder:PATH with a metadata.csv"
-        )
-    if on_error not in ("raise", "skip"):
-        raise CorpusError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
-    tables = find_tables(Path(root))
+    splits = check_splits(splits)
+    check_option(
+        "selection of Common Voice Spontaneous Speech", selection, ("published",),
+        "No list of the published clips is known, only the rules of their draw. For any other "
+        "selection: --source folder:PATH with a metadata.csv",
+    )  # fmt: skip
+    check_option("on_error", on_error, ("stop", "skip"))
+    root = existing_folder(root)
+    locales, draws, skipped = _draw(root, on_error)
+    selected = _selected(draws, splits)
+    folder = work_folder or cache_folder() / "resampled"
+    files = _decode([each.clip for each in selected], folder, progress)
+    return Corpus(
+        name="Common Voice Spontaneous Speech",
+        licence="cc0-1.0",
+        attribution=ATTRIBUTION,
+        language=None,
+        synthetic=False,
+        sources=tuple(
+            SourceClip(
+                item_id, safe_id(clip.path.stem), split, position, file.path,
+                clip.speaker_id, clip.prompt_id, clip.transcription,
+            )
+            for (item_id, split, position, clip), file in zip(selected, files, strict=True)
+        ),
+        skipped=tuple(skipped),
+        notes=(*_draw_notes(draws), *map(_locale_note, locales), *_audio_notes(files), TERMS),
+    )  # fmt: skip
+
+
+class SelectedClip(NamedTuple):
+    """A drawn clip with its item id, split and position."""
+
+    item_id: str
+    split: str
+    position: int
+    clip: SpontaneousClip
+
+
+def _draw(root: Path, on_error: str) -> tuple[list[Locale], dict[str, LocaleDraw], list[Skipped]]:
+    """The tables and draws of the languages that can be used, and the languages that cannot."""
+    tables = find_tables(root)
     locales: list[Locale] = []
-    drawn: dict[str, Drawn] = {}
+    draws: dict[str, LocaleDraw] = {}
     skipped: list[Skipped] = []
     for name in LANGUAGES:
         try:
             if name not in tables:
                 raise CorpusError(f"no ss-corpus-{name}.tsv in {root}/, only of {list(tables)}")
-            locale = read_locale(name, tables[name], below_s=BELOW_S)
-            drawn[name] = draw_clips(locale.utterances, random.Random(seed_of(name)))
+            locale = read_locale(name, tables[name], below_s=MAX_DURATION_S)
+            draws[name] = draw_clips(locale.clips, random.Random(seed_of(name)))
         except CorpusError as error:
-            if on_error == "raise":
+            if on_error == "stop":
                 raise CorpusError(
                     f"{LANGUAGES[name]} ({name}): {error}; --on-error skip (on_error='skip') goes "
                     "on without this language"
@@ -95,96 +130,71 @@ def open_spontaneous(
             skipped.append(Skipped(name, str(error).replace(f"{root}/", "")))
         else:
             locales.append(locale)
-    if not drawn:
+    if not draws:
         raise CorpusError(f"{root}: none of the five languages can be used; {skipped[0].reason}")
-    chosen = _chosen(drawn, asked)
-    sounds = _decode([utterance for *_, utterance in chosen], work_folder, progress)
-    sources = tuple(
-        SourceClip(
-            item_id,
-            safe_id(utterance.path.stem),
-            split,
-            position,
-            sound.path,
-            utterance.speaker_id,
-            utterance.prompt_id,
-            utterance.transcription,
-        )
-        for (item_id, split, position, utterance), sound in zip(chosen, sounds, strict=True)
-    )
-    return Corpus(
-        name="Common Voice Spontaneous Speech",
-        licence="cc0-1.0",
-        attribution=ATTRIBUTION,
-        language=None,
-        synthetic=False,
-        sources=sources,
-        skipped=tuple(skipped),
-        notes=(*_how(drawn), *map(_of_locale, locales), *_of_sound(sounds), PROMISE),
-    )
+    return locales, draws, skipped
 
 
-def _chosen(
-    drawn: dict[str, Drawn], asked: tuple[str, ...]
-) -> list[tuple[str, str, int, Utterance]]:
-    """Item id, split, position and clip of everything asked for, in published order."""
-    train = [utterance for name in drawn for utterance in drawn[name].train]
+def _selected(draws: dict[str, LocaleDraw], splits: tuple[str, ...]) -> list[SelectedClip]:
+    """The clips of the requested splits, in published order."""
+    train = [clip for name in draws for clip in draws[name].train]
     ids = [f"cvss_train_{at:04d}" for at in range(1, len(train) + 1)]
-    held_out = carve_validation(ids)
-    everything = [
-        (item_id, "validation" if item_id in held_out else "train", at, utterance)
-        for at, (item_id, utterance) in enumerate(zip(ids, train, strict=True))
+    validation = carve_validation(ids)
+    selected = [
+        SelectedClip(item_id, "validation" if item_id in validation else "train", at, clip)
+        for at, (item_id, clip) in enumerate(zip(ids, train, strict=True))
     ]
-    test = in_test_order({name: drawn[name].test for name in drawn})
-    everything += [(f"cvss_test_{at + 1:04d}", "test", at, u) for at, u in enumerate(test)]
-    return [each for each in everything if each[1] in asked]
+    test = in_test_order({name: draws[name].test for name in draws})
+    selected += [
+        SelectedClip(f"cvss_test_{at + 1:04d}", "test", at, clip) for at, clip in enumerate(test)
+    ]
+    return [each for each in selected if each.split in splits]
 
 
 def _decode(
-    utterances: Sequence[Utterance], folder: Path, progress: Progress | None
-) -> list[Resampled]:
-    sounds = []
-    with ThreadPoolExecutor(N_DECODERS) as pool:
-        for sound in pool.map(lambda u: _resampled(u.path, folder), utterances):
-            sounds.append(sound)
-            if progress is not None:
-                progress(len(sounds), len(utterances))
-    return sounds
+    clips: Sequence[SpontaneousClip], folder: Path, progress: Progress
+) -> list[ResampledFile]:
+    files = []
+    with ThreadPoolExecutor(N_DECODERS) as pool, progress.bar("Decoding", len(clips)) as step:
+        for file in pool.map(lambda clip: _resample(clip.path, folder), clips):
+            files.append(file)
+            step()
+    return files
 
 
-def _resampled(path: Path, folder: Path) -> Resampled:
+def _resample(path: Path, folder: Path) -> ResampledFile:
     try:
         return resample(path, folder)
     except AudioError:
-        return Resampled(path, 0.0)  # is refused, with the reason, by whoever reads it
+        return ResampledFile(path, 0.0)  # rejected, with the cause, when the clip is read
 
 
-def _how(drawn: dict[str, Drawn]) -> list[str]:
+def _draw_notes(draws: dict[str, LocaleDraw]) -> list[str]:
     notes = [
-        f"{N_TEST} test clips each of {', '.join(f'{LANGUAGES[n]} ({n})' for n in drawn)}, drawn "
-        f"by the published rules: under {BELOW_S:g} s, seeds from {SEED}, train and test without a "
-        "common speaker; sexes not balanced."
+        f"{N_TEST} test clips each of {', '.join(f'{LANGUAGES[n]} ({n})' for n in draws)}, drawn "
+        f"by the published rules: under {MAX_DURATION_S:g} s, seeds from {SEED}, train and test "
+        "without a common speaker; sexes not balanced."
     ]
-    if len(drawn) < len(LANGUAGES):
-        notes.append("Languages are missing, so clips have other item ids than in a whole build.")
+    if len(draws) < len(LANGUAGES):
+        notes.append("Languages are missing, so item ids differ from those of a complete build.")
     return notes
 
 
-def _of_locale(locale: Locale) -> str:
-    reasons = ", ".join(f"{n} {reason}" for reason, n in locale.left_out.items())
+def _locale_note(locale: Locale) -> str:
+    reasons = ", ".join(f"{n} {reason}" for reason, n in locale.excluded.items())
     other = "" if locale.release.startswith(RELEASE) else f"; the published one is {RELEASE}"
     return (
-        f"{LANGUAGES[locale.name]}: {len(locale.utterances)} of {locale.n_listed} rows of "
-        f"{locale.release} to choose from{f' (not {reasons})' if reasons else ''}{other}."
+        f"{LANGUAGES[locale.name]}: {len(locale.clips)} of {locale.n_listed} rows of "
+        f"{locale.release} to draw from{f' (not {reasons})' if reasons else ''}{other}."
     )
 
 
-def _of_sound(sounds: Sequence[Resampled]) -> list[str]:
+def _audio_notes(files: Sequence[ResampledFile]) -> list[str]:
     notes = [f"Decoded and resampled to {SAMPLING_RATE:,} Hz, channels averaged."]
-    turned = [sound.turned_down_db for sound in sounds if sound.turned_down_db]
-    if turned:
+    attenuations = [file.attenuation_db for file in files if file.attenuation_db]
+    if attenuations:
         notes.append(
-            f"{len(turned)} of {len(sounds)} clips were beyond full scale after that, and were "
-            f"turned down as a whole, by {max(turned):.1f} dB at most."
+            f"{len(attenuations)} of {len(files)} clips were beyond full scale after that, and "
+            f"were attenuated as a whole, by {max(attenuations):.1f} dB at most."
         )
     return notes

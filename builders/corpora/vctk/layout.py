@@ -1,4 +1,4 @@
-"""What a VCTK folder holds: speakers, recordings and texts, in the layouts of 0.80 and 0.92.
+"""Reads a VCTK folder: speakers, recordings and texts, in the layouts of 0.80 and 0.92.
 
 0.80: `wav48/<speaker>/<clip>.wav`, numeric ids in `speaker-info.txt`, untrimmed.
 0.92: `wav48_silence_trimmed/<speaker>/<clip>_mic1.flac`, ids such as `p225` and `s5`, trimmed.
@@ -6,7 +6,7 @@ Mixtures of the two are read as well. Texts lie in `txt/<speaker>/<clip>.txt`.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import soundfile
 
-from builders.corpora.base import CorpusError, Skipped
+from builders.corpora.base import SILENT, CorpusError, Skipped, check_option, existing_folder
+from otoscope.progress import Progress
 
 UNTRIMMED = "wav48"
 TRIMMED = "wav48_silence_trimmed"
@@ -34,7 +35,7 @@ SPEAKER_LINE = re.compile(
 AUDIO_STEM = re.compile(r"(?P<clip>.+?)(?:_(?P<microphone>mic\d))?")
 
 
-class Speaker(NamedTuple):
+class VctkSpeaker(NamedTuple):
     """A line of `speaker-info.txt`; `accent` is one word, as the published rules read it."""
 
     speaker_id: str
@@ -45,8 +46,8 @@ class Speaker(NamedTuple):
     comment: str = ""
 
 
-class Recording(NamedTuple):
-    """A clip that has both sound and text, not yet looked into."""
+class VctkRecording(NamedTuple):
+    """A clip that has both audio and text; neither file has been opened."""
 
     clip_id: str
     speaker_id: str
@@ -55,7 +56,7 @@ class Recording(NamedTuple):
     text_path: Path
 
 
-class Clip(NamedTuple):
+class VctkClip(NamedTuple):
     """A recording with its text (white space collapsed) and its length in seconds."""
 
     clip_id: str
@@ -67,54 +68,58 @@ class Clip(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Layout:
+class VctkFolder:
     """A VCTK folder.
 
     Attributes:
         version: `0.80`, `0.92`, or `mixed` for anything between.
-        folder: Name of the audio folder that is read.
+        audio_folder: Name of the audio folder that is read.
         speakers: Everybody in `speaker-info.txt`, by id.
         recordings: Per speaker, in sorted sentence order; only speakers with at least one.
         skipped: What cannot be used, and why.
     """
 
     version: str
-    folder: str
-    speakers: dict[str, Speaker]
-    recordings: dict[str, tuple[Recording, ...]]
+    audio_folder: str
+    speakers: dict[str, VctkSpeaker]
+    recordings: dict[str, tuple[VctkRecording, ...]]
     skipped: tuple[Skipped, ...]
 
+    def by_clip_id(self) -> dict[str, VctkRecording]:
+        """All recordings."""
+        return {r.clip_id: r for group in self.recordings.values() for r in group}
 
-def parse_speakers(text: str) -> tuple[dict[str, Speaker], list[Skipped]]:
-    """The speakers of a `speaker-info.txt`, and the lines that are none.
+
+def parse_speakers(text: str) -> tuple[dict[str, VctkSpeaker], list[Skipped]]:
+    """The speakers of a `speaker-info.txt`, and the lines that name none.
 
     >>> speakers, _ = parse_speakers("ID  AGE  GENDER\\n225  23  F    English    Southern  England")
     >>> speakers["p225"].region
     'Southern England'
     """
-    speakers: dict[str, Speaker] = {}
+    speakers: dict[str, VctkSpeaker] = {}
     skipped = []
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip("\ufeff ").startswith("ID"):
             continue
-        found = SPEAKER_LINE.fullmatch(line)
-        if found is None:
+        match = SPEAKER_LINE.fullmatch(line)
+        if match is None:
             reason = f"not a speaker line: {line.strip()[:60]!r}"
             skipped.append(Skipped(f"speaker-info.txt line {number}", reason))
             continue
-        digits = found["id"].lstrip("ps")
-        speaker_id = found["id"] if found["id"][0] == "s" else f"p{int(digits):03d}"
+        digits = match["id"].lstrip("ps")
+        speaker_id = match["id"] if match["id"][0] == "s" else f"p{int(digits):03d}"
         if speaker_id in speakers:
             raise CorpusError(f"speaker-info.txt line {number}: {speaker_id} is there twice")
-        region, comment = " ".join(found["region"].split()), (found["comment"] or "").strip()
-        speakers[speaker_id] = Speaker(
-            speaker_id, found["age"], found["gender"].upper(), found["accent"], region, comment
+        region, comment = " ".join(match["region"].split()), (match["comment"] or "").strip()
+        speakers[speaker_id] = VctkSpeaker(
+            speaker_id, match["age"], match["gender"].upper(), match["accent"], region, comment
         )
     return speakers, skipped
 
 
-def scan(root: Path, *, microphone: str = "mic1") -> Layout:
-    """Lists a VCTK folder without opening any sound.
+def scan(root: str | Path, *, microphone: str = "mic1") -> VctkFolder:
+    """Lists a VCTK folder without opening any audio file.
 
     Args:
         root: The folder with `speaker-info.txt` in it.
@@ -123,9 +128,9 @@ def scan(root: Path, *, microphone: str = "mic1") -> Layout:
     Raises:
         CorpusError: Not a VCTK folder, or nothing in it can be used.
     """
-    if microphone not in MICROPHONES:
-        raise CorpusError(f"no microphone {microphone!r}; VCTK has {' and '.join(MICROPHONES)}")
-    root, folder = Path(root), _audio_folder(Path(root))
+    check_option("microphone", microphone, MICROPHONES)
+    root = existing_folder(root)
+    folder = _audio_folder(root)
     info = (root / "speaker-info.txt").read_text(encoding="utf-8-sig", errors="replace")
     speakers, skipped = parse_speakers(info)
     if not speakers:
@@ -136,45 +141,44 @@ def scan(root: Path, *, microphone: str = "mic1") -> Layout:
     ]
     recordings = {}
     for speaker_id in sorted(speakers):
-        found, left_out = _recordings(root, folder, speaker_id, microphone)
-        skipped += left_out
-        if found:
-            recordings[speaker_id] = tuple(found)
+        usable, unusable = _recordings(root, folder, speaker_id, microphone)
+        skipped += unusable
+        if usable:
+            recordings[speaker_id] = tuple(usable)
     if not recordings:
         raise CorpusError(
-            f"{root}: no clip has both text (txt/) and sound ({folder}/, {microphone}) of a "
+            f"{root}: no clip has both text (txt/) and audio ({folder}/, {microphone}) of a "
             "speaker in speaker-info.txt; is the download complete?"
         )
-    return Layout(_version(info, folder), folder, speakers, recordings, tuple(skipped))
+    return VctkFolder(_version(info, folder), folder, speakers, recordings, tuple(skipped))
 
 
 def measure(
-    recordings: Iterable[Recording], *, progress: Callable[[int, int], None] | None = None
-) -> tuple[list[Clip], list[Skipped]]:
+    recordings: Iterable[VctkRecording], *, progress: Progress = SILENT
+) -> tuple[list[VctkClip], list[Skipped]]:
     """Reads texts and file headers, several at a time, in the order given.
 
     Args:
-        recordings: What to look into.
-        progress: Called with how many are done and how many there are.
+        recordings: To be read.
+        progress: Shows how many are done.
 
     Returns:
         The clips, and those whose header cannot be read.
     """
-    todo = list(recordings)
-    clips: list[Clip] = []
-    skipped: list[Skipped] = []
-    with ThreadPoolExecutor(N_READERS) as pool:
-        for done, result in enumerate(pool.map(_look_into, todo), start=1):
-            if isinstance(result, Clip):
-                clips.append(result)
-            else:
-                skipped.append(result)
-            if progress is not None:
-                progress(done, len(todo))
-    return clips, skipped
+    recordings = list(recordings)
+    results = []
+    with (
+        ThreadPoolExecutor(N_READERS) as pool,
+        progress.bar("Reading headers", len(recordings)) as step,
+    ):
+        for result in pool.map(_read_header, recordings):
+            results.append(result)
+            step()
+    clips = [result for result in results if isinstance(result, VctkClip)]
+    return clips, [result for result in results if isinstance(result, Skipped)]
 
 
-def _look_into(recording: Recording) -> Clip | Skipped:
+def _read_header(recording: VctkRecording) -> VctkClip | Skipped:
     try:
         header = soundfile.info(str(recording.audio_path))
         text = recording.text_path.read_text(encoding="utf-8-sig", errors="replace")
@@ -184,7 +188,7 @@ def _look_into(recording: Recording) -> Clip | Skipped:
         return Skipped(recording.clip_id, f"not readable: {error.strerror}")
     if header.frames == 0:
         return Skipped(recording.clip_id, "holds no samples")
-    return Clip(
+    return VctkClip(
         recording.clip_id,
         recording.speaker_id,
         recording.sentence_id,
@@ -195,8 +199,6 @@ def _look_into(recording: Recording) -> Clip | Skipped:
 
 
 def _audio_folder(root: Path) -> str:
-    if not root.is_dir():
-        raise CorpusError(f"{root} is not a folder")
     if not (root / "speaker-info.txt").is_file():
         inside = sorted(path.parent for path in root.glob("*/speaker-info.txt"))
         hint = f"; did you mean {inside[0]}?" if inside else ""
@@ -206,7 +208,7 @@ def _audio_folder(root: Path) -> str:
             return folder
     raise CorpusError(
         f"{root} holds neither {UNTRIMMED}/ (VCTK 0.80) nor {TRIMMED}/ (VCTK 0.92); "
-        "unpack the sound next to speaker-info.txt"
+        "unpack the audio next to speaker-info.txt"
     )
 
 
@@ -217,50 +219,47 @@ def _version(info: str, folder: str) -> str:
 
 def _recordings(
     root: Path, folder: str, speaker_id: str, microphone: str
-) -> tuple[list[Recording], list[Skipped]]:
+) -> tuple[list[VctkRecording], list[Skipped]]:
     texts = {
         path.stem: path for path in _visible(root / "txt" / speaker_id) if path.suffix == ".txt"
     }
-    sounds, other = _sounds(root / folder / speaker_id, microphone)
-    if not texts or not sounds:
-        return [], [
-            Skipped(speaker_id, _nothing_usable(len(texts), len(sounds), len(other), microphone))
-        ]
+    audio, other = _audio_files(root / folder / speaker_id, microphone)
+    if not texts or not audio:
+        reason = _nothing_usable(len(texts), len(audio), len(other), microphone)
+        return [], [Skipped(speaker_id, reason)]
     skipped = [
-        Skipped(clip, f"text without {microphone} sound" if clip in other else "text without sound")
-        for clip in sorted(texts.keys() - sounds.keys())
+        Skipped(clip, f"text without {microphone} audio" if clip in other else "text without audio")
+        for clip in sorted(texts.keys() - audio.keys())
     ]
-    skipped += [
-        Skipped(clip, "sound without text") for clip in sorted(sounds.keys() - texts.keys())
+    skipped += [Skipped(clip, "audio without text") for clip in sorted(audio.keys() - texts.keys())]
+    recordings = [
+        VctkRecording(clip, speaker_id, clip.partition("_")[2], audio[clip], texts[clip])
+        for clip in texts.keys() & audio.keys()
     ]
-    found = [
-        Recording(clip, speaker_id, clip.partition("_")[2], sounds[clip], texts[clip])
-        for clip in texts.keys() & sounds.keys()
-    ]
-    return sorted(found, key=lambda recording: recording.sentence_id), skipped
+    return sorted(recordings, key=lambda recording: recording.sentence_id), skipped
 
 
-def _nothing_usable(n_texts: int, n_sounds: int, n_other: int, microphone: str) -> str:
-    if n_sounds:
-        return f"no text for its {n_sounds} recordings"
+def _nothing_usable(n_texts: int, n_audio: int, n_other: int, microphone: str) -> str:
+    if n_audio:
+        return f"no text for its {n_audio} recordings"
     if n_other:
         return f"no {microphone} recording, only {n_other} of another microphone"
     return f"no recording for its {n_texts} texts" if n_texts else "no recording and no text"
 
 
-def _sounds(folder: Path, microphone: str) -> tuple[dict[str, Path], set[str]]:
+def _audio_files(folder: Path, microphone: str) -> tuple[dict[str, Path], set[str]]:
     """Files by clip id, and the clips that only another microphone recorded."""
-    chosen: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     other = set()
     for path in _visible(folder):
         stem = AUDIO_STEM.fullmatch(path.stem)
         if path.suffix.lower() not in AUDIO_SUFFIXES or stem is None:
             continue
         if stem["microphone"] in (None, microphone):
-            chosen.setdefault(stem["clip"], path)
+            files.setdefault(stem["clip"], path)
         else:
             other.add(stem["clip"])
-    return chosen, other - chosen.keys()
+    return files, other - files.keys()
 
 
 def _visible(folder: Path) -> list[Path]:

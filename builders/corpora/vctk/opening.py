@@ -1,14 +1,22 @@
-"""VCTK as a source corpus: the published selection, the frozen list, or every clip there is.
+"""VCTK as a corpus: the published selection, the frozen list, or every clip.
 
-`published` draws the sources by the published rules and needs a whole corpus. `frozen` takes the
-100 test clips of the published list by name. `all` takes everything, for small corpora.
+`published` draws the clips by the published rules and needs a whole corpus. `frozen` takes the 100
+test clips of the published list by name. `all` takes every clip, for small corpora.
 """
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
+from builders.corpora.base import (
+    SILENT,
+    Corpus,
+    CorpusError,
+    Skipped,
+    SourceClip,
+    check_option,
+)
 from builders.corpora.reading.partition import (
     VALIDATION_SHARE,
     carve_validation,
@@ -16,17 +24,18 @@ from builders.corpora.reading.partition import (
     partition,
 )
 from builders.corpora.vctk.frozen import VctkListRow, read_vctk_list
-from builders.corpora.vctk.layout import Clip, Layout, Recording, measure, scan
+from builders.corpora.vctk.layout import VctkClip, VctkFolder, VctkRecording, measure, scan
 from builders.corpora.vctk.selection import (
     EXCLUDED,
     MIN_DURATION_S,
+    REMEDY,
     SEED,
-    WAY_OUT,
-    Chosen,
+    NumberedClip,
     draw_speakers,
     draw_test_clips,
     draw_train_clips,
 )
+from otoscope.progress import Progress
 
 SELECTIONS = ("published", "frozen", "all")
 ATTRIBUTION = (
@@ -36,165 +45,162 @@ ATTRIBUTION = (
 NOT_IN_080 = ("p280", "s5")
 """Speakers that only 0.92 has; with them among the candidates the draw gives other speakers."""
 
-Progress = Callable[[int, int], None]
-
 
 def open_vctk(
-    root: Path,
+    root: str | Path,
     *,
     splits: Iterable[str] = ("test",),
     selection: str = "published",
     microphone: str = "mic1",
     min_duration_s: float | None = None,
     exclude: Sequence[str] = EXCLUDED,
-    on_error: str = "raise",
+    on_error: str = "stop",
     validation_share: float = VALIDATION_SHARE,
-    progress: Progress | None = None,
+    progress: Progress = SILENT,
 ) -> Corpus:
-    """The chosen clips of a VCTK folder, version 0.80 or 0.92.
+    """The selected clips of a VCTK folder, version 0.80 or 0.92.
 
-    In `published` and `frozen`, validation is always taken out of the 500 published train sources,
-    asked for or not, so that a source never changes its split between two builds.
+    In `published` and `frozen`, validation is always taken out of the 500 published train clips,
+    requested or not, so that a clip never changes its split between two builds.
 
     Args:
         root: The folder with `speaker-info.txt` in it.
         splits: Any of train, validation and test.
         selection: `published`, `frozen` or `all`.
         microphone: `mic1` or `mic2`, for 0.92.
-        min_duration_s: Shorter clips are not taken; 3 s for `published`, 0 for `all`. The test
+        min_duration_s: Shorter clips are excluded; 3 s for `published`, 0 for `all`. The test
             clips of `frozen` are taken whatever their length.
         exclude: Clip ids never taken in `published` and `all`, and in the train split of `frozen`.
-        on_error: What `frozen` does about a listed clip that is missing: `raise` or `skip`.
-        validation_share: Share of the train sources that become validation; 0 for none.
-        progress: Called with how many files have been looked into and how many there are.
+        on_error: `stop` or `skip` at a clip of the frozen list that is missing.
+        validation_share: Share of the train clips that become validation; 0 for none.
+        progress: Shows how many files have been read.
 
     Raises:
         CorpusError: Not VCTK, or too little of it for the selection.
     """
-    asked = check_splits(splits)
-    if selection not in SELECTIONS:
-        raise CorpusError(f"no selection {selection!r}; there are {', '.join(SELECTIONS)}")
-    if on_error not in ("raise", "skip"):
-        raise CorpusError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
-    layout = scan(root, microphone=microphone)
+    splits = check_splits(splits)
+    check_option("selection", selection, SELECTIONS)
+    check_option("on_error", on_error, ("stop", "skip"))
+    folder = scan(root, microphone=microphone)
     if min_duration_s is None:
         min_duration_s = 0.0 if selection == "all" else MIN_DURATION_S
-    build = _Build(layout, asked, min_duration_s, tuple(exclude), validation_share, progress)
+    selector = VctkSelector(
+        folder, splits, min_duration_s, tuple(exclude), validation_share, progress
+    )
     if selection == "all":
-        sources = build.everything()
+        clips = selector.every_clip()
     elif selection == "published":
-        sources = build.published()
+        clips = selector.published()
     else:
-        sources = build.frozen(on_error)
+        clips = selector.frozen(on_error)
     return Corpus(
-        name="VCTK (mixed layout)" if layout.version == "mixed" else f"VCTK {layout.version}",
-        licence="cc-by-4.0" if layout.version == "0.92" else "other",
+        name="VCTK (mixed layout)" if folder.version == "mixed" else f"VCTK {folder.version}",
+        licence="cc-by-4.0" if folder.version == "0.92" else "other",
         attribution=ATTRIBUTION,
         language="en",
         synthetic=False,
-        sources=sources,
-        skipped=layout.skipped + tuple(build.skipped),
-        notes=(*_notes(layout, microphone), *build.notes),
+        sources=clips,
+        skipped=folder.skipped + tuple(selector.skipped),
+        notes=(*_notes(folder, microphone), *selector.notes),
     )
 
 
-class _Build:
-    """One opening of the corpus: what was asked for, and what came up on the way."""
+@dataclass
+class VctkSelector:
+    """Selects clips of a folder; collects what was skipped, and notes for the card."""
 
-    def __init__(
-        self,
-        layout: Layout,
-        asked: tuple[str, ...],
-        min_duration_s: float,
-        exclude: tuple[str, ...],
-        validation_share: float,
-        progress: Progress | None,
-    ) -> None:
-        self.layout = layout
-        self.asked = asked
-        self.min_duration_s = min_duration_s
-        self.exclude = exclude
-        self.validation_share = validation_share
-        self.progress = progress
-        self.skipped: list[Skipped] = []
-        self.notes: list[str] = []
+    folder: VctkFolder
+    splits: tuple[str, ...] = ("test",)
+    min_duration_s: float = MIN_DURATION_S
+    exclude: tuple[str, ...] = EXCLUDED
+    validation_share: float = VALIDATION_SHARE
+    progress: Progress = SILENT
+    skipped: list[Skipped] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def published(self) -> tuple[SourceClip, ...]:
-        """The published test and train lists, drawn anew."""
-        candidates = self.candidates()
+        """The published test and train lists, drawn again."""
+        test_speakers, test = self.draw_test()
+        self.notes.append(
+            f"Test clips drawn by the published rules: seed {SEED}, {len(self.candidates())} "
+            f"candidate speakers, at least {self.min_duration_s:g} s, without "
+            f"{', '.join(self.exclude) or 'any exclusion'}."
+        )
+        clips = [_source_clip(numbered, "test", at) for at, numbered in enumerate(test)]
+        train = self.train(test_speakers, {numbered.clip.text for numbered in test})
+        return tuple(train + (clips if "test" in self.splits else []))
+
+    def draw_test(self) -> tuple[list[str], list[NumberedClip]]:
+        """Test speakers and test clips by the published rules."""
         rng = random.Random(SEED)
-        test_speakers = draw_speakers((self.layout.speakers[name] for name in candidates), rng)
-        test = draw_test_clips(
-            test_speakers,
-            self.clips_of(test_speakers),
+        speakers = draw_speakers((self.folder.speakers[name] for name in self.candidates()), rng)
+        clips = draw_test_clips(
+            speakers,
+            self.clips_of(speakers),
             rng,
             min_duration_s=self.min_duration_s,
             exclude=self.exclude,
         )
-        self.notes.append(
-            f"Test clips drawn by the published rules: seed {SEED}, {len(candidates)} candidate "
-            f"speakers, at least {self.min_duration_s:g} s, without "
-            f"{', '.join(self.exclude) or 'any exclusion'}."
-        )
-        sources = [_source(chosen, "test", at) for at, chosen in enumerate(test)]
-        train = self.train(test_speakers, {chosen.clip.text for chosen in test})
-        return tuple(train + (sources if "test" in self.asked else []))
+        return speakers, clips
 
     def frozen(self, on_error: str) -> tuple[SourceClip, ...]:
         """The listed test clips, and a published train list that goes with them."""
-        listed = read_vctk_list()
-        found = self.measure(self.listed_recordings(listed, on_error))
-        by_id = {clip.clip_id: clip for clip in found}
-        sources = [
-            _source(Chosen(row.item_id, by_id[row.clip_id]), "test", at, _listed_span(row, by_id))
-            for at, row in enumerate(listed)
+        rows = read_vctk_list()
+        measured = self.measure(self.listed_recordings(rows, on_error))
+        by_id = {clip.clip_id: clip for clip in measured}
+        clips = [
+            _source_clip(
+                NumberedClip(row.item_id, by_id[row.clip_id]), "test", at, _listed_span(row, by_id)
+            )
+            for at, row in enumerate(rows)
             if row.clip_id in by_id
         ]
-        if not sources:
-            raise CorpusError(f"none of the {len(listed)} listed test clips is here; {WAY_OUT}")
-        own = sum(source.span_s is None for source in sources)
-        self.notes.append(f"{len(sources)} of the {len(listed)} test clips of the published list.")
-        if own:
+        if not clips:
+            raise CorpusError(f"none of the {len(rows)} listed test clips is here; {REMEDY}")
+        n_other_length = sum(clip.span_s is None for clip in clips)
+        self.notes.append(f"{len(clips)} of the {len(rows)} test clips of the published list.")
+        if n_other_length:
             self.notes.append(
-                f"{own} of them differ in length from the published ones, so the published onsets "
-                "and offsets do not apply and are left to the detector."
+                f"{n_other_length} of them differ in length from the published ones, so the "
+                "published onsets and offsets do not apply and are left to the detector."
             )
-        train = self.train(sorted({row.speaker_id for row in listed}), {c.text for c in found})
-        return tuple(train + (sources if "test" in self.asked else []))
+        speakers = sorted({row.speaker_id for row in rows})
+        train = self.train(speakers, {clip.text for clip in measured})
+        return tuple(train + (clips if "test" in self.splits else []))
 
-    def everything(self) -> tuple[SourceClip, ...]:
-        """Every clip that is long enough; train loses the texts that are tested."""
-        recordings = [r for group in self.layout.recordings.values() for r in group]
+    def every_clip(self) -> tuple[SourceClip, ...]:
+        """Every clip that is long enough; train clips whose text is in test are excluded."""
+        recordings = [r for group in self.folder.recordings.values() for r in group]
         excluded = [r.clip_id for r in recordings if r.clip_id in self.exclude]
-        self.skipped += [Skipped(clip_id, "excluded by hand") for clip_id in excluded]
+        self.skipped += [Skipped(clip_id, "on the exclusion list") for clip_id in excluded]
         clips = []
         for clip in self.measure(r for r in recordings if r.clip_id not in excluded):
             if clip.duration_s < self.min_duration_s:
                 reason = f"{clip.duration_s:.3f} s, less than {self.min_duration_s:g} s"
                 self.skipped.append(Skipped(clip.clip_id, reason))
             else:
-                clips.append(clip)
+                clips.append(_source_clip(NumberedClip(clip.clip_id, clip), "", 0))
         if not clips:
             raise CorpusError(f"no clip lasts {self.min_duration_s:g} s or longer")
         self.notes.append(
-            f"Every clip of {self.min_duration_s:g} s or longer; not the published choice."
+            f"Every clip of {self.min_duration_s:g} s or longer; not the published selection."
         )
         divided = partition(
-            [_source(Chosen(clip.clip_id, clip), "", 0) for clip in clips],
-            splits=self.asked,
+            clips,
+            splits=self.splits,
             validation_share=self.validation_share,
             shared_texts="drop",
         )
         self.skipped += divided.skipped
-        return divided.sources
+        return divided.clips
 
     def train(self, test_speakers: Sequence[str], test_texts: set[str]) -> list[SourceClip]:
-        """Train and validation, as far as they were asked for."""
-        wanted = {"train", "validation"} & set(self.asked)
-        if not wanted:
+        """Train and validation, as far as they are requested."""
+        requested = {"train", "validation"} & set(self.splits)
+        if not requested:
             return []
         others = [name for name in self.candidates() if name not in test_speakers]
-        chosen = draw_train_clips(
+        numbered = draw_train_clips(
             others,
             self.clips_of(others),
             test_texts,
@@ -202,7 +208,7 @@ class _Build:
             min_duration_s=self.min_duration_s,
             exclude=self.exclude,
         )
-        ids = [item_id for item_id, _ in chosen]
+        ids = [item_id for item_id, _ in numbered]
         carved = (
             carve_validation(ids, self.validation_share) if self.validation_share else frozenset()
         )
@@ -210,79 +216,71 @@ class _Build:
             f"{len(ids)} train clips by the published rules, {len(carved)} of them set aside for "
             "validation by the SHA-256 of their item id."
         )
-        sources = [
-            _source(each, "validation" if each.item_id in carved else "train", at)
-            for at, each in enumerate(chosen)
+        clips = [
+            _source_clip(each, "validation" if each.item_id in carved else "train", at)
+            for at, each in enumerate(numbered)
         ]
-        return [source for source in sources if source.split in wanted]
+        return [clip for clip in clips if clip.split in requested]
 
     def candidates(self) -> list[str]:
-        """Speakers the published rules choose from; says so when 0.92 has others."""
-        newer = [name for name in NOT_IN_080 if name in self.layout.recordings]
+        """Speakers of the published draw; those that only 0.92 has are noted as skipped."""
+        newer = [name for name in NOT_IN_080 if name in self.folder.recordings]
         for name in newer:
             skip = Skipped(name, "not in VCTK 0.80, so not in the published draw")
             if skip not in self.skipped:
                 self.skipped.append(skip)
-        return [name for name in self.layout.recordings if name not in newer]
+        return [name for name in self.folder.recordings if name not in newer]
 
-    def listed_recordings(self, listed: Sequence[VctkListRow], on_error: str) -> list[Recording]:
+    def listed_recordings(self, rows: Sequence[VctkListRow], on_error: str) -> list[VctkRecording]:
         """Recordings of a published list, in its order."""
-        there = {r.clip_id: r for group in self.layout.recordings.values() for r in group}
-        missing = [row.clip_id for row in listed if row.clip_id not in there]
-        if missing and on_error == "raise":
+        there = self.folder.by_clip_id()
+        missing = [row.clip_id for row in rows if row.clip_id not in there]
+        if missing and on_error == "stop":
             raise CorpusError(
-                f"{len(missing)} of the {len(listed)} listed test clips are missing here, first "
+                f"{len(missing)} of the {len(rows)} listed test clips are missing here, first "
                 f"{missing[0]}; --on-error skip (on_error='skip') goes on without them"
             )
         self.skipped += [Skipped(name, "listed, but missing in this corpus") for name in missing]
-        return [there[row.clip_id] for row in listed if row.clip_id in there]
+        return [there[row.clip_id] for row in rows if row.clip_id in there]
 
-    def clips_of(self, speakers: Iterable[str]) -> dict[str, list[Clip]]:
+    def clips_of(self, speakers: Iterable[str]) -> dict[str, list[VctkClip]]:
         """Measured clips of some speakers."""
-        names = list(speakers)
-        clips: dict[str, list[Clip]] = {name: [] for name in names}
-        for clip in self.measure(r for name in names for r in self.layout.recordings[name]):
+        clips: dict[str, list[VctkClip]] = {name: [] for name in speakers}
+        for clip in self.measure(r for name in clips for r in self.folder.recordings[name]):
             clips[clip.speaker_id].append(clip)
         return clips
 
-    def measure(self, recordings: Iterable[Recording]) -> list[Clip]:
-        """Clips with text and length; unreadable ones are noted."""
+    def measure(self, recordings: Iterable[VctkRecording]) -> list[VctkClip]:
+        """Clips with text and length; unreadable ones are noted as skipped."""
         clips, skipped = measure(recordings, progress=self.progress)
         self.skipped += skipped
         return clips
 
 
-def _source(
-    chosen: Chosen, split: str, position: int, span_s: tuple[float, float] | None = None
+def _source_clip(
+    numbered: NumberedClip, split: str, position: int, span_s: tuple[float, float] | None = None
 ) -> SourceClip:
-    item_id, clip = chosen
+    item_id, clip = numbered
     return SourceClip(
-        item_id,
-        clip.clip_id,
-        split,
-        position,
-        clip.path,
-        clip.speaker_id,
-        clip.sentence_id,
-        clip.text,
-        span_s,
-    )
+        item_id, clip.clip_id, split, position, clip.path,
+        clip.speaker_id, clip.sentence_id, clip.text, span_s,
+    )  # fmt: skip
 
 
-def _listed_span(row: VctkListRow, clips: dict[str, Clip]) -> tuple[float, float] | None:
+def _listed_span(row: VctkListRow, clips: dict[str, VctkClip]) -> tuple[float, float] | None:
     same = round(clips[row.clip_id].duration_s, 6) == row.duration_s
     return (row.onset_s, row.offset_s) if same else None
 
 
-def _notes(layout: Layout, microphone: str) -> list[str]:
+def _notes(folder: VctkFolder, microphone: str) -> list[str]:
     notes = []
-    if layout.folder == "wav48_silence_trimmed":
+    if folder.audio_folder == "wav48_silence_trimmed":
         notes.append(
             f"Microphone: {microphone}. The recordings are trimmed; the published ones were not."
         )
-    if layout.version != "0.92":
+    if folder.version != "0.92":
         notes.append(
             "The licence of this version of VCTK is not confirmed (0.92 is CC BY 4.0); read the "
-            "licence file that came with the corpus before passing anything on."
+            "licence file that came with the corpus before you redistribute anything."
         )
     return notes

@@ -1,28 +1,28 @@
-"""Compares a VCTK folder with the published list: same clips, same lengths, same speech?"""
+"""Compares a VCTK folder with the published list: clips, lengths and speech spans."""
 
-import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builders.corpora.base import CorpusError
+from builders.corpora.base import SILENT, CorpusError
 from builders.corpora.vctk.frozen import VctkListRow, read_vctk_list
-from builders.corpora.vctk.layout import Clip, Layout, measure, scan
-from builders.corpora.vctk.opening import NOT_IN_080
-from builders.corpora.vctk.selection import SEED, Chosen, draw_speakers, draw_test_clips
+from builders.corpora.vctk.layout import VctkClip, VctkFolder, measure, scan
+from builders.corpora.vctk.opening import VctkSelector
+from builders.corpora.vctk.selection import NumberedClip
 from otoscope.acoustics import codec, spans
+from otoscope.progress import Progress
 
 
 @dataclass(frozen=True)
-class Verification:
+class VctkVerification:
     """How a corpus compares with the published list of test clips.
 
     Attributes:
         version: Of the corpus, `0.80`, `0.92` or `mixed`.
         n_listed: Clips in the list.
         n_compared: Those that are here and could be read.
-        missing: Clip ids of the list that are not here.
-        unreadable: Clip ids here whose sound cannot be read, with the reason.
+        missing: VctkClip ids of the list that are not here.
+        unreadable: VctkClip ids here whose audio cannot be read, with the reason.
         selection: Differences between our own draw and the list; None when it was not compared.
         selection_note: Why it was not compared, or empty.
         durations: Clips whose length differs in the sixth decimal of a second.
@@ -47,6 +47,11 @@ class Verification:
         return self.n_compared == self.n_listed and self.selection is not None
 
     @property
+    def matches(self) -> bool:
+        """Whether everything could be compared, and nothing differs."""
+        return self.complete and self.agrees
+
+    @property
     def agrees(self) -> bool:
         """Whether nothing that could be compared differs, and something could be."""
         differences = (self.selection or (), self.durations, self.spans, self.segments)
@@ -63,27 +68,27 @@ class Verification:
         )
 
 
-def verify(
-    root: Path,
+def verify_vctk(
+    root: str | Path,
     *,
     microphone: str = "mic1",
     listed: Sequence[VctkListRow] | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> Verification:
+    progress: Progress = SILENT,
+) -> VctkVerification:
     """Compares a VCTK folder with the published list.
 
     Args:
         root: The folder with `speaker-info.txt` in it.
         microphone: `mic1` or `mic2`, for 0.92.
         listed: Another list than the published one.
-        progress: Called with how many files have been looked into and how many there are.
+        progress: Shows how many files have been read.
 
     Raises:
         CorpusError: Not a VCTK folder.
     """
     rows = read_vctk_list() if listed is None else tuple(listed)
-    layout = scan(root, microphone=microphone)
-    there = {r.clip_id: r for group in layout.recordings.values() for r in group}
+    folder = scan(root, microphone=microphone)
+    there = folder.by_clip_id()
     clips, broken = measure(there[row.clip_id] for row in rows if row.clip_id in there)
     by_id = {clip.clip_id: clip for clip in clips}
     unreadable = [f"{clip_id}: {reason}" for clip_id, reason in broken]
@@ -102,9 +107,9 @@ def verify(
         wrong_spans += _span_difference(row, detection, rate)
         if detection.n_segments != row.n_segments:
             segments.append(f"{row.clip_id}: {row.n_segments} listed, {detection.n_segments} here")
-    selection, note = _compare_draw(layout, rows, progress)
-    return Verification(
-        layout.version,
+    selection, note = _compare_draw(folder, rows, progress)
+    return VctkVerification(
+        folder.version,
         len(rows),
         n_compared,
         tuple(row.clip_id for row in rows if row.clip_id not in there),
@@ -117,13 +122,13 @@ def verify(
     )
 
 
-def _detect(clip: Clip) -> tuple[spans.Detection, int]:
+def _detect(clip: VctkClip) -> tuple[spans.Detection, int]:
     recording = codec.read(clip.path)
     samples = codec.to_float(recording.pcm)
     return spans.detect(samples, recording.sampling_rate), recording.sampling_rate
 
 
-def _duration_difference(row: VctkListRow, clip: Clip) -> list[str]:
+def _duration_difference(row: VctkListRow, clip: VctkClip) -> list[str]:
     if round(clip.duration_s, 6) == row.duration_s:
         return []
     return [f"{row.clip_id}: {row.duration_s:.6f} s listed, {clip.duration_s:.6f} s here"]
@@ -140,28 +145,18 @@ def _span_difference(row: VctkListRow, detection: spans.Detection, rate: int) ->
 
 
 def _compare_draw(
-    layout: Layout, rows: Sequence[VctkListRow], progress: Callable[[int, int], None] | None
+    folder: VctkFolder, rows: Sequence[VctkListRow], progress: Progress
 ) -> tuple[tuple[str, ...] | None, str]:
     """Differences between our own draw and the list, or None and why there is no draw."""
-    candidates = [name for name in layout.recordings if name not in NOT_IN_080]
-    rng = random.Random(SEED)
     try:
-        speakers = draw_speakers((layout.speakers[name] for name in candidates), rng)
-        clips, _ = measure(
-            (recording for name in speakers for recording in layout.recordings[name]),
-            progress=progress,
-        )
-        grouped: dict[str, list[Clip]] = {name: [] for name in speakers}
-        for clip in clips:
-            grouped[clip.speaker_id].append(clip)
-        drawn = draw_test_clips(speakers, grouped, rng)
+        _, drawn = VctkSelector(folder, progress=progress).draw_test()
     except CorpusError as error:
         return None, f"the draw was not compared ({error})"
     return tuple(_draw_differences(drawn, rows)), ""
 
 
-def _draw_differences(drawn: Sequence[Chosen], rows: Sequence[VctkListRow]) -> list[str]:
-    ours = {chosen.item_id: chosen.clip.clip_id for chosen in drawn}
+def _draw_differences(drawn: Sequence[NumberedClip], rows: Sequence[VctkListRow]) -> list[str]:
+    ours = {item_id: clip.clip_id for item_id, clip in drawn}
     theirs = {row.item_id: row.clip_id for row in rows}
     differences = [
         f"{item_id}: {theirs.get(item_id, 'nothing')} listed, {ours.get(item_id, 'nothing')} drawn"

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from builders.corpora.beeps import open_beeps
 from builders.corpora.command_options import (
     Attribution,
     AudioColumn,
@@ -21,7 +22,7 @@ from builders.corpora.command_options import (
     Where,
     corpus_options,
 )
-from builders.corpora.options import CorpusOptions, open_corpus
+from builders.corpora.options import open_corpus
 from builders.corpora.reading.partition import leaks
 from builders.vocalgrad.commands.options import (
     Corrections,
@@ -95,7 +96,7 @@ def build(
         return
     planned = plan_build(
         open_corpus(options, progress),
-        open_corpus(CorpusOptions("beep"), progress) if beeps else None,
+        open_beeps() if beeps else None,
         categories=_names(categories),
         profile=profile,
         policies=span_policies(on_nothing_found, on_short, on_loud_start),

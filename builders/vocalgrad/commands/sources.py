@@ -2,12 +2,10 @@
 
 import csv
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from builders.corpora.base import CorpusError
 from builders.corpora.command_options import (
     AudioColumn,
     Config,
@@ -20,11 +18,8 @@ from builders.corpora.command_options import (
     Where,
     corpus_options,
 )
-from builders.corpora.loquacious.verification import verify_rows
-from builders.corpora.options import CorpusOptions, loquacious_place, open_corpus
-from builders.corpora.vctk.verification import verify
+from builders.corpora.options import CorpusOptions, open_corpus, verify_corpus
 from builders.vocalgrad.planning.build_plan import limited
-from otoscope.folders import cache_folder
 from otoscope.progress import ProgressBars
 
 
@@ -73,27 +68,8 @@ def verify_sources(
 
     VCTK and LoquaciousSet have such a list; of Common Voice only the rules are known.
     """
-    options = CorpusOptions(corpus)
-    if options.kind == "cv-spontaneous":
-        raise CorpusError("there is no published list of Common Voice clips to compare with")
-    if options.kind == "loquacious":
-        agrees, summary = _compare_rows(options)
-    else:
-        folder = Path(options.where if options.kind == "vctk" else corpus).expanduser()
-        report = verify(folder, microphone=microphone)
-        agrees, summary = report.agrees and report.complete, report.summary()
-    typer.echo(summary)
-    if not agrees:
+    options = CorpusOptions(corpus, microphone=microphone)
+    verification = verify_corpus(options, ProgressBars())
+    typer.echo(verification.summary())
+    if not verification.matches:
         raise typer.Exit(1)
-
-
-def _compare_rows(options: CorpusOptions) -> tuple[bool, str]:
-    where, revision = loquacious_place(options)
-    with ProgressBars().bar("Reading rows", 0) as step:
-        report = verify_rows(
-            where,
-            revision=revision,
-            work_folder=cache_folder() / "streamed",
-            progress=lambda done, total: step(done, total=True),
-        )
-    return report.agrees, report.summary()

@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from builders.corpora.options import CorpusOptions, open_corpus, spoken_sources
+from builders.corpora.beeps import open_beeps
+from builders.corpora.options import CorpusOptions
+from builders.corpora.voices import SAMPLING_RATE, planned_clips
 from builders.vocalgrad.planning.build_plan import limited
 from builders.vocalgrad.planning.plan import Plan, SurveyedClip, chosen_categories
 from builders.vocalgrad.planning.survey import survey
-from otoscope.progress import Progress
 
 TYPICAL_S = 4.7  # length of a synthesised clip with its silences
 
@@ -52,11 +53,11 @@ def unspoken_plan(
         CorpusError: More sources than there are sentences for.
     """
     chosen = chosen_categories(categories, profile)
-    sources, rate = spoken_sources(options)
-    n = round(TYPICAL_S * rate)
+    sources = planned_clips(options.where, options.split_names)
+    n = round(TYPICAL_S * SAMPLING_RATE)
     clips = [
-        SurveyedClip(source, rate, 1, n, 16, "PCM_16", (0, n), "detected", "")
+        SurveyedClip(source, SAMPLING_RATE, 1, n, 16, "PCM_16", (0, n), "detected", "")
         for source in limited(sources, options.limit_sources)
     ]
-    tones = survey(open_corpus(CorpusOptions("beep"), Progress()).sources).sources if beeps else ()
+    tones = survey(open_beeps().sources).sources if beeps else ()
     return Plan(chosen, profile, tuple(clips), tones)

@@ -1,4 +1,4 @@
-"""The ten beeps, and the table that names every corpus."""
+"""The ten beeps."""
 
 import hashlib
 from itertools import product
@@ -8,8 +8,6 @@ import pytest
 import soundfile
 
 from builders.corpora.beeps import open_beeps
-from builders.corpora.options import CorpusOptions, open_corpus
-from otoscope.progress import Progress
 
 
 def test_ids_made_from_them_have_the_published_hash(tmp_path):
@@ -39,7 +37,7 @@ def test_samples_as_the_rule_says(tmp_path):
         assert source.span_s == (0.75, pytest.approx(2.85))
 
 
-def test_what_is_said_about_them(tmp_path):
+def test_their_fields(tmp_path):
     corpus = open_beeps(tmp_path)
     last = corpus.sources[-1]
     assert (corpus.licence, corpus.synthetic, corpus.language) == ("cc0-1.0", True, None)
@@ -56,8 +54,3 @@ def test_a_damaged_file_is_written_again_and_a_good_one_left_alone(tmp_path):
         open_beeps(tmp_path)
         assert first.read_bytes() == whole
     assert second.stat().st_mtime_ns == touched
-
-
-def test_a_mistyped_corpus_is_helped():
-    with pytest.raises(LookupError, match="no source corpus named 'vtck'; did you mean 'vctk'"):
-        open_corpus(CorpusOptions("vtck:somewhere"), Progress())

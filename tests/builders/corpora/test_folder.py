@@ -8,7 +8,8 @@ import pytest
 import soundfile
 
 from builders.corpora.base import CorpusError
-from builders.corpora.folder import EXTENSIONS, open_folder
+from builders.corpora.folder import open_folder
+from builders.corpora.reading.audio_files import EXTENSIONS
 from builders.corpora.reading.item_ids import safe_id
 
 REAL = Path(__file__).parents[3].parent / "shared" / "data" / "real"
@@ -75,7 +76,7 @@ def test_splits_of_the_table_are_kept(folder):
     )
     only = open_folder(folder)
     assert [s.item_id for s in only.sources] == ["b_two"]
-    assert only.skipped == (("a_one", "train was not asked for"),)
+    assert only.skipped == (("a_one", "train was not requested"),)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +147,7 @@ def test_no_audio_at_all(tmp_path):
     (tmp_path / "notes.txt").write_text("x")
     with pytest.raises(CorpusError, match="hold no audio file"):
         open_folder(tmp_path)
-    with pytest.raises(CorpusError, match="is not a folder"):
+    with pytest.raises(CorpusError, match="there is no folder"):
         open_folder(tmp_path / "notes.txt")
 
 

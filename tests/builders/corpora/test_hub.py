@@ -49,7 +49,7 @@ def write(folder, rows, split="train"):
 
 def test_rows_become_files_named_after_their_bytes(dataset, tmp_path):
     work = tmp_path / "work"
-    corpus = open_dataset(dataset, split="train", work_folder=work)
+    corpus = open_dataset(dataset, from_split="train", work_folder=work)
     assert [s.item_id for s in corpus.sources] == ["row_000000", "row_000001", "row_000004"]
     assert [s.path.suffix for s in corpus.sources] == [".wav", ".flac", ".wav"]
     assert [s.path.read_bytes() for s in corpus.sources] == [
@@ -64,43 +64,49 @@ def test_rows_become_files_named_after_their_bytes(dataset, tmp_path):
         ("row 3", "no audio bytes in 'audio'"),
     )
     assert corpus.notes == ("Rows of speech, configuration default, split train.",)
-    assert open_dataset(dataset, split="train", work_folder=work) == corpus
+    assert open_dataset(dataset, from_split="train", work_folder=work) == corpus
 
 
 def test_limit_and_another_audio_column(tmp_path):
     folder = write(tmp_path / "d", {"audio": ROWS["audio"][:2], "id": ["a/1", "b 2"]})
-    corpus = open_dataset(folder, split="train", work_folder=tmp_path / "w", limit=1)
+    corpus = open_dataset(folder, from_split="train", work_folder=tmp_path / "w", limit_sources=1)
     assert corpus.notes[0].endswith("split train, none after row 1.")
     assert [s.item_id for s in corpus.sources] == ["a_1"]
     with pytest.raises(CorpusError, match=r"has no column 'sound'; it has \['audio', 'id'\]"):
-        open_dataset(folder, split="train", work_folder=tmp_path / "w", audio_column="sound")
-    with pytest.raises(CorpusError, match="limit must be at least 1, got 0"):
-        open_dataset(folder, split="train", work_folder=tmp_path / "w", limit=0)
+        open_dataset(folder, from_split="train", work_folder=tmp_path / "w", audio_column="sound")
+    with pytest.raises(CorpusError, match="limit_sources must be at least 1, got 0"):
+        open_dataset(folder, from_split="train", work_folder=tmp_path / "w", limit_sources=0)
 
 
 def test_raw_bytes_will_do(tmp_path):
     folder = tmp_path / "d"
     folder.mkdir()
     pq.write_table(pa.table({"sound": [clip(0.1)]}), folder / "test.parquet")
-    corpus = open_dataset(folder, split="test", work_folder=tmp_path / "w", audio_column="sound")
+    corpus = open_dataset(
+        folder, from_split="test", work_folder=tmp_path / "w", audio_column="sound"
+    )
     assert corpus.sources[0].path.read_bytes() == clip(0.1)
 
 
 def test_a_split_column_decides(tmp_path):
     rows = {"audio": ROWS["audio"][:2], "split": ["test", "train"]}
     folder = write(tmp_path / "d", rows)
-    corpus = open_dataset(folder, split="train", splits=["train", "test"], work_folder=tmp_path)
+    corpus = open_dataset(
+        folder, from_split="train", splits=["train", "test"], work_folder=tmp_path
+    )
     assert [s.split for s in corpus.sources] == ["test", "train"]
     write(folder, rows | {"split": ["test", "dev"]})
     with pytest.raises(CorpusError, match="row 1: unknown split 'dev'"):
-        open_dataset(folder, split="train", work_folder=tmp_path)
+        open_dataset(folder, from_split="train", work_folder=tmp_path)
 
 
 def test_without_a_split_column_speakers_are_kept_apart(tmp_path):
     audio = [{"bytes": clip(n / 40), "path": None} for n in range(12)]
     speakers = [f"s{n // 2}" for n in range(12)]
     folder = write(tmp_path / "d", {"audio": audio, "speaker": speakers})
-    corpus = open_dataset(folder, split="train", splits=["train", "test"], work_folder=tmp_path)
+    corpus = open_dataset(
+        folder, from_split="train", splits=["train", "test"], work_folder=tmp_path
+    )
     sides = {
         side: {s.speaker_id for s in corpus.sources if s.split == side}
         for side in ("train", "test")
@@ -115,18 +121,20 @@ def test_saved_datasets_open_too(tmp_path):
     saved.save_to_disk(tmp_path / "one")
     datasets.DatasetDict({"dev": saved}).save_to_disk(tmp_path / "dict")
     for folder in ("one", "dict"):
-        corpus = open_dataset(tmp_path / folder, split="dev", work_folder=tmp_path / "w")
+        corpus = open_dataset(tmp_path / folder, from_split="dev", work_folder=tmp_path / "w")
         assert len(corpus.sources) == 2
 
 
 def test_refusals_say_what_to_do(dataset, tmp_path):
-    with pytest.raises(CorpusError, match=r"org/speech is not here.* pin it with a revision"):
-        open_dataset("org/speech", split="train", work_folder=tmp_path)
+    with pytest.raises(
+        CorpusError, match=r"org/speech is not on this disk.* pin it with a revision"
+    ):
+        open_dataset("org/speech", from_split="train", work_folder=tmp_path)
     with pytest.raises(CorpusError, match=r"split 'dev': Bad split: dev. Available .*train"):
-        open_dataset(dataset, split="dev", work_folder=tmp_path)
+        open_dataset(dataset, from_split="dev", work_folder=tmp_path)
     silent = write(tmp_path / "silent", {"audio": [{"bytes": None, "path": "x.wav"}]})
     with pytest.raises(CorpusError, match="none of 1 rows has audio bytes"):
-        open_dataset(silent, split="train", work_folder=tmp_path)
+        open_dataset(silent, from_split="train", work_folder=tmp_path)
     twice = write(tmp_path / "twice", {"audio": ROWS["audio"][:2], "id": ["a/b", "a b"]})
     with pytest.raises(CorpusError, match="row 0 and row 1 have the same item_id 'a_b'"):
-        open_dataset(twice, split="train", work_folder=tmp_path)
+        open_dataset(twice, from_split="train", work_folder=tmp_path)

@@ -1,4 +1,4 @@
-"""LoquaciousSet, from Parquet files that mimic its own: rows found, rows named, spans doubted."""
+"""LoquaciousSet, from Parquet files that mimic its own: rows, names and doubtful spans."""
 
 import hashlib
 import io
@@ -12,24 +12,25 @@ import pytest
 import soundfile
 
 from builders.corpora.base import CorpusError
-from builders.corpora.loquacious import opening as loquacious
+from builders.corpora.loquacious import rows as loquacious_rows
 from builders.corpora.loquacious import verification as loquacious_verify
 from builders.corpora.loquacious.frozen import LoquaciousListRow, read_loquacious_list
 from builders.corpora.loquacious.opening import open_loquacious
 from builders.corpora.loquacious.selection import draw_rows, sex_of
-from builders.corpora.loquacious.verification import verify_rows
+from builders.corpora.loquacious.verification import verify_loquacious
 from builders.vocalgrad.planning.corrections import Correction
 from builders.vocalgrad.planning.survey import survey
 from otoscope.acoustics.spans import detect
 from tests.acoustics.synthetic_speech import speech_pcm
+from tests.builders.corpora.recorded_progress import RecordedProgress
 
-SOUND = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+AUDIO = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 N_ROWS = 7_500
 RATE = 16_000
 COMMIT = "0123456789abcdef" * 2 + "01234567"
 
 
-def write_set(root, ids, sounds=None, *, sexes=None, n_files=3):
+def write_set(root, ids, recordings=None, *, sexes=None, n_files=3):
     """A copy of the test split: `ids` in order, over several files, row groups of 100."""
     (root / "test").mkdir(parents=True)
     table = pa.table(
@@ -38,8 +39,11 @@ def write_set(root, ids, sounds=None, *, sexes=None, n_files=3):
             "duration": [1.0] * len(ids),
             "start": [0.0] * len(ids),
             "wav": pa.array(
-                [{"bytes": b, "path": f"{i}.wav"} for i, b in enumerate(sounds or map(fake, ids))],
-                SOUND,
+                [
+                    {"bytes": b, "path": f"{i}.wav"}
+                    for i, b in enumerate(recordings or map(fake, ids))
+                ],
+                AUDIO,
             ),
             "spk_id": [f"speaker {i % 7}" for i in range(len(ids))],
             "sex": sexes or ["female", "male"] * (len(ids) // 2) + ["M"] * (len(ids) % 2),
@@ -56,7 +60,7 @@ def write_set(root, ids, sounds=None, *, sexes=None, n_files=3):
 
 
 def fake(name):
-    return f"sound of {name}".encode()
+    return f"audio of {name}".encode()
 
 
 def ids_of_the_set():
@@ -103,12 +107,11 @@ class TestTheList:
 
 
 class TestFrozen:
-    def test_every_listed_row_is_found_in_order_with_its_span(self, whole_set, tmp_path):
-        seen = []
+    def test_every_listed_row_is_read_in_order_with_its_span(self, whole_set, tmp_path):
+        progress = RecordedProgress()
         corpus = open_loquacious(
-            str(whole_set), work_folder=tmp_path, selection="frozen",
-            progress=lambda done, total: seen.append((done, total)),
-        )  # fmt: skip
+            str(whole_set), work_folder=tmp_path, selection="frozen", progress=progress
+        )
         rows = read_loquacious_list()
         assert [(s.item_id, s.clip_id, s.span_s) for s in corpus.sources] == [
             (row.item_id, row.clip_id, (row.onset_s, row.offset_s)) for row in rows
@@ -120,21 +123,24 @@ class TestFrozen:
         assert corpus.notes[0].startswith("100 of the 100 clips of the published list")
         assert sum("0.18 s of speech" in note for note in corpus.notes) == 1
         assert not any("another row" in note for note in corpus.notes)
-        assert len(list(tmp_path.iterdir())) == 100  # no other sound was kept
-        assert seen[-1] == (7496, 7496)  # the last listed row is 7495, and nothing after it is read
+        assert len(list(tmp_path.iterdir())) == 100  # no other audio is stored
+        assert progress.steps[-1] == (
+            7496,
+            7496,
+        )  # the last listed row is 7495, and nothing after it is read
 
-    def test_rows_that_moved_are_found_by_id(self, tmp_path):
+    def test_rows_that_moved_are_matched_by_id(self, tmp_path):
         ids = ids_of_the_set()
         copy = write_set(tmp_path / "set", ids[5:] + ids[:5])  # row 3 goes near the end
         corpus = open_loquacious(str(copy), work_folder=tmp_path / "w", selection="frozen")
         assert [s.clip_id for s in corpus.sources] == [
             row.clip_id for row in read_loquacious_list()
         ]
-        assert any(n.startswith("100 of them stand in another row") for n in corpus.notes)
+        assert any(n.startswith("100 of them are in another row") for n in corpus.notes)
 
     def test_the_listed_row_wins_over_another_with_its_id(self, monkeypatch, tmp_path):
         row = LoquaciousListRow("loquaciousset_test_0001", "a", 2, 0.0, 0.5, False)
-        monkeypatch.setattr(loquacious, "read_loquacious_list", lambda: [row])
+        monkeypatch.setattr(loquacious_rows, "read_loquacious_list", lambda: [row])
         copy = write_set(tmp_path / "set", ["a", "b", "a", "a"], [b"0", b"1", b"2", b"3"])
         corpus = open_loquacious(str(copy), work_folder=tmp_path / "w", selection="frozen")
         assert corpus.sources[0].path.read_bytes() == b"2"
@@ -144,27 +150,29 @@ class TestFrozen:
         first = read_loquacious_list()[1]
         ids[first.row] = "somebody else"
         copy = write_set(tmp_path / "set", ids)
-        with pytest.raises(CorpusError, match=r"1 of 100 chosen clips .* common_voice_en_17407933"):
+        with pytest.raises(
+            CorpusError, match=r"1 of 100 selected clips .* common_voice_en_17407933"
+        ):
             open_loquacious(str(copy), work_folder=tmp_path / "w", selection="frozen")
         corpus = open_loquacious(
             str(copy), work_folder=tmp_path / "w", selection="frozen", on_error="skip"
         )
-        assert corpus.skipped == ((first.clip_id, "chosen, but missing or without sound"),)
+        assert corpus.skipped == ((first.clip_id, "selected, but missing or without audio"),)
         assert [s.position for s in corpus.sources] == [0, *range(2, 100)]
 
-    def test_a_row_without_sound_counts_as_missing(self, monkeypatch, tmp_path):
+    def test_a_row_without_audio_counts_as_missing(self, monkeypatch, tmp_path):
         rows = [LoquaciousListRow(f"i{n}", f"c{n}", n, 0.0, 0.5, False) for n in range(2)]
-        monkeypatch.setattr(loquacious, "read_loquacious_list", lambda: rows)
+        monkeypatch.setattr(loquacious_rows, "read_loquacious_list", lambda: rows)
         copy = write_set(tmp_path / "set", ["c0", "c1"], [b"", b"x"])
-        with pytest.raises(CorpusError, match="1 of 2 chosen clips are missing or without sound"):
+        with pytest.raises(CorpusError, match="1 of 2 selected clips are missing or without audio"):
             open_loquacious(str(copy), work_folder=tmp_path / "w", selection="frozen")
         empty = write_set(tmp_path / "empty", ["c0", "c1"], [b"", b""])
-        with pytest.raises(CorpusError, match="2 of 2 chosen clips"):
+        with pytest.raises(CorpusError, match="2 of 2 selected clips"):
             open_loquacious(
                 str(empty), work_folder=tmp_path / "w", selection="frozen", on_error="skip"
             )
 
-    def test_absurd_spans_are_in_doubt_until_a_person_decides(self, three_clips, tmp_path):
+    def test_implausible_spans_are_doubtful_until_corrected(self, three_clips, tmp_path):
         corpus = open_loquacious(str(three_clips), work_folder=tmp_path, selection="frozen")
         seen = survey(corpus.sources)
         assert [s.span_origin for s in seen.sources] == ["given"] * 3
@@ -176,9 +184,9 @@ class TestFrozen:
         decided = survey(corpus.sources, corrections={"c2": Correction((0.5, 1.5))})
         assert [skipped.name for skipped in decided.doubtful] == ["c1"]
 
-    def test_a_span_that_ends_after_the_clip_is_refused(self, three_clips, monkeypatch, tmp_path):
+    def test_a_span_that_ends_after_the_clip_is_rejected(self, three_clips, monkeypatch, tmp_path):
         row = LoquaciousListRow("i0", "c0", 0, 0.5, 2.5, False)
-        monkeypatch.setattr(loquacious, "read_loquacious_list", lambda: [row])
+        monkeypatch.setattr(loquacious_rows, "read_loquacious_list", lambda: [row])
         corpus = open_loquacious(str(three_clips), work_folder=tmp_path, selection="frozen")
         (refused,) = survey(corpus.sources).refused
         assert "span 0.5 to 2.5 s is not within the clip's 2 s" in refused.reason
@@ -192,7 +200,7 @@ def three_clips(monkeypatch, tmp_path):
         LoquaciousListRow("i1", "c1", 1, 0.0, 2.0, True),
         LoquaciousListRow("i2", "c2", 2, 1.0, 1.15, False),
     ]
-    monkeypatch.setattr(loquacious, "read_loquacious_list", lambda: rows)
+    monkeypatch.setattr(loquacious_rows, "read_loquacious_list", lambda: rows)
     monkeypatch.setattr(loquacious_verify, "read_loquacious_list", lambda: rows)
     return write_set(tmp_path / "set", ["c0", "c1", "c2"], [wav(speech(n)) for n in range(3)])
 
@@ -229,7 +237,7 @@ class TestPublishedDraw:
         assert [s.span_s for s in corpus.sources] == [None] * 100
         assert "options of the authors' own draw are lost" in corpus.notes[0]
 
-    def test_an_odd_number_gives_one_more_to_the_lucky_sex(self):
+    def test_an_odd_number_gives_one_more_to_the_first_sex_of_the_shuffle(self):
         labels = ["f", "m"] * 10
         for seed in range(6):
             order = ["female", "male"]
@@ -247,21 +255,23 @@ class TestPublishedDraw:
         assert [sex_of(label) for label in labels] == ["female", "male", "", ""]
 
 
-class TestRefusals:
+class TestBadInput:
     def test_options(self, whole_set, tmp_path):
         for options, complaint in (
-            ({"splits": ["test", "train"]}, "is a test split only; ask for --splits test"),
+            ({"splits": ["test", "train"]}, "is a test split only; use --splits test"),
             (
                 {"selection": "all"},
-                r"no selection 'all' .* --source dataset:speechbrain/Loquacious",
+                r"no selection of LoquaciousSet 'all'; .* --source dataset:speechbrain/Loquacious",
             ),
-            ({"on_error": "ignore"}, "on_error must be 'raise' or 'skip', got 'ignore'"),
+            ({"on_error": "ignore"}, "no on_error 'ignore'; there are stop, skip"),
         ):
             with pytest.raises(CorpusError, match=complaint):
                 open_loquacious(str(whole_set), work_folder=tmp_path, **options)
 
     def test_a_repository_must_be_pinned(self, tmp_path):
-        with pytest.raises(CorpusError, match=r"speechbrain/LoquaciousSet is not here.* pin it"):
+        with pytest.raises(
+            CorpusError, match=r"speechbrain/LoquaciousSet is not on this disk.* pin it"
+        ):
             open_loquacious(work_folder=tmp_path, selection="frozen")
 
     def test_what_is_no_copy_of_the_set(self, tmp_path):
@@ -279,7 +289,7 @@ class TestRefusals:
 
 class TestFromTheHub:
     @pytest.fixture
-    def asked(self, whole_set, monkeypatch):
+    def requests(self, whole_set, monkeypatch):
         """Every call that would go to the Hub, answered from the copy."""
         import datasets
 
@@ -296,58 +306,58 @@ class TestFromTheHub:
         monkeypatch.setattr(datasets, "load_dataset", load_dataset)
         return calls
 
-    def test_config_split_revision_and_only_the_columns_needed(self, asked, tmp_path):
+    def test_config_split_revision_and_only_the_columns_needed(self, requests, tmp_path):
         corpus = open_loquacious(revision=COMMIT, work_folder=tmp_path)
         repository = ("speechbrain/LoquaciousSet", "clean", "test", COMMIT)
-        assert asked == [
+        assert requests == [
             (*repository, ["ID", "sex"]),
             (*repository, ["ID", "spk_id", "text", "wav"]),
         ]
         assert open_loquacious(revision=COMMIT, work_folder=tmp_path) == corpus
-        assert len(asked) == 2  # both are remembered
+        assert len(requests) == 2  # both are cached
         assert corpus.notes[-1] == (
             f"Rows of speechbrain/LoquaciousSet at revision {COMMIT}, configuration clean, "
             "split test."
         )
 
-    def test_a_commit_is_read_once(self, asked, tmp_path):
+    def test_a_commit_is_read_once(self, requests, tmp_path):
         options = {"revision": COMMIT, "work_folder": tmp_path, "selection": "frozen"}
         corpus = open_loquacious(**options)
         assert open_loquacious(**options) == corpus
-        assert len(asked) == 1
+        assert len(requests) == 1
         corpus.sources[7].path.unlink()
         assert open_loquacious(**options) == corpus
-        assert len(asked) == 2
-        (memory,) = tmp_path.glob("*.json")
-        memory.write_text("{")
+        assert len(requests) == 2
+        (cache,) = tmp_path.glob("*.json")
+        cache.write_text("{")
         assert open_loquacious(**options) == corpus
-        assert len(asked) == 3
+        assert len(requests) == 3
 
-    def test_a_branch_may_move_and_is_read_again(self, asked, tmp_path):
+    def test_a_branch_may_move_and_is_read_again(self, requests, tmp_path):
         for n in (1, 2):
             open_loquacious(revision="main", work_folder=tmp_path, selection="frozen")
-            assert len(asked) == n
+            assert len(requests) == n
 
 
 class TestVerify:
     def test_a_copy_with_the_listed_speech_agrees(self, monkeypatch, tmp_path):
-        sounds = [speech(0), np.zeros(32_000, np.int16), speech(1)]
+        recordings = [speech(0), np.zeros(32_000, np.int16), speech(1)]
         rows = []
-        for n, pcm in enumerate(sounds):
+        for n, pcm in enumerate(recordings):
             span = detect(pcm[np.newaxis] / 32768, RATE).span
             ends = (0.0, 2.0) if span is None else (span.start / RATE, span.end / RATE)
             rows.append(LoquaciousListRow(f"i{n}", f"c{n}", n, *ends, span is None))
-        monkeypatch.setattr(loquacious, "read_loquacious_list", lambda: rows)
+        monkeypatch.setattr(loquacious_rows, "read_loquacious_list", lambda: rows)
         monkeypatch.setattr(loquacious_verify, "read_loquacious_list", lambda: rows)
-        copy = write_set(tmp_path / "set", ["c0", "c1", "c2"], [wav(pcm) for pcm in sounds])
-        report = verify_rows(str(copy), work_folder=tmp_path / "w")
-        assert report.agrees
+        copy = write_set(tmp_path / "set", ["c0", "c1", "c2"], [wav(pcm) for pcm in recordings])
+        report = verify_loquacious(str(copy), work_folder=tmp_path / "w")
+        assert report.matches
         assert (report.n_compared, report.spans, report.n_drawn) == (3, (), None)
         assert "needs 50 rows of female speakers, found 1 among 3" in report.draw_note
 
     def test_what_differs_is_named(self, three_clips, tmp_path):
-        report = verify_rows(str(three_clips), work_folder=tmp_path)
-        assert not report.agrees
+        report = verify_loquacious(str(three_clips), work_folder=tmp_path)
+        assert not report.matches
         assert len(report.spans) == 3
         assert report.spans[1].startswith("c1: 0.00 to 2.00 s (whole clip) listed, ")
         assert "3 of 3 listed clips compared, 0 missing, 0 in another row, 3 spans differ" in (
@@ -355,17 +365,17 @@ class TestVerify:
         )
 
     def test_moved_missing_and_unreadable_clips(self, three_clips, tmp_path):
-        ids, sounds = ["c2", "x", "c0"], [wav(speech(2)), b"", b"no sound"]
-        copy = write_set(tmp_path / "other", ids, sounds)
-        report = verify_rows(str(copy), work_folder=tmp_path / "w")
+        ids, recordings = ["c2", "x", "c0"], [wav(speech(2)), b"", b"no audio"]
+        copy = write_set(tmp_path / "other", ids, recordings)
+        report = verify_loquacious(str(copy), work_folder=tmp_path / "w")
         assert report.missing == ("c1",)
         assert report.moved == ("c0: row 0 listed, 2 here", "c2: row 2 listed, 0 here")
         assert report.unreadable[0].startswith("c0: not readable as audio")
         assert report.n_compared == 1
-        assert not report.agrees
+        assert not report.matches
 
-    def test_the_draw_is_compared_but_not_held_against_a_copy(self, whole_set, tmp_path):
-        report = verify_rows(str(whole_set), work_folder=tmp_path)
+    def test_the_draw_is_compared_but_does_not_decide(self, whole_set, tmp_path):
+        report = verify_loquacious(str(whole_set), work_folder=tmp_path)
         women, men = list(range(0, N_ROWS, 2)), list(range(1, N_ROWS, 2))
         rng = random.Random(43)
         rng.shuffle(["female", "male"])

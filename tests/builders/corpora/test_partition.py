@@ -10,7 +10,7 @@ from builders.corpora.base import CorpusError, SourceClip
 from builders.corpora.reading.partition import (
     carve_validation,
     check_splits,
-    keep_given,
+    given_splits,
     leaks,
     normalise_text,
     partition,
@@ -46,52 +46,52 @@ def side(sources, *splits):
 
 def test_no_speaker_and_no_text_on_both_sides():
     divided = partition(crowd(), splits=ALL)
-    test, train = side(divided.sources, "test"), side(divided.sources, "train", "validation")
+    test, train = side(divided.clips, "test"), side(divided.clips, "train", "validation")
     assert not {s.speaker_id for s in test} & {s.speaker_id for s in train}
     assert not {normalise_text(s.transcript) for s in test} & {
         normalise_text(s.transcript) for s in train
     }
     assert not divided.skipped
-    assert leaks(divided.sources) == []
+    assert leaks(divided.clips) == []
 
 
 def test_shares_and_positions():
     # 15 components of 8 sources: a third of 120 is 40, five whole components.
     # Validation is a tenth of the 80 others.
     divided = partition(crowd(), splits=ALL)
-    assert Counter(s.split for s in divided.sources) == {"train": 72, "validation": 8, "test": 40}
-    assert [s.position for s in side(divided.sources, "test")] == list(range(40))
-    assert [s.position for s in side(divided.sources, "train", "validation")] == list(range(80))
-    assert [s.item_id for s in divided.sources] == [s.item_id for s in crowd()]
+    assert Counter(s.split for s in divided.clips) == {"train": 72, "validation": 8, "test": 40}
+    assert [s.position for s in side(divided.clips, "test")] == list(range(40))
+    assert [s.position for s in side(divided.clips, "train", "validation")] == list(range(80))
+    assert [s.item_id for s in divided.clips] == [s.item_id for s in crowd()]
 
 
 def test_only_the_splits_asked_for():
-    assert {s.split for s in partition(crowd(), splits=["test"]).sources} == {"test"}
+    assert {s.split for s in partition(crowd(), splits=["test"]).clips} == {"test"}
     both = partition(crowd(), splits=["train", "test"])
-    assert Counter(s.split for s in both.sources) == {"train": 80, "test": 40}
-    assert {s.split for s in partition(crowd(), splits=["train"]).sources} == {"train"}
-    taught = partition(crowd(), splits=["train", "validation"])
-    assert Counter(s.split for s in taught.sources) == {"train": 108, "validation": 12}
+    assert Counter(s.split for s in both.clips) == {"train": 80, "test": 40}
+    assert {s.split for s in partition(crowd(), splits=["train"]).clips} == {"train"}
+    fitted = partition(crowd(), splits=["train", "validation"])
+    assert Counter(s.split for s in fitted.clips) == {"train": 108, "validation": 12}
 
 
 def test_a_new_source_moves_few_others():
-    before = {s.item_id: s.split for s in partition(crowd(), splits=ALL).sources}
+    before = {s.item_id: s.split for s in partition(crowd(), splits=ALL).clips}
     for extra in (source("new", "s31", "new text"), source("s00-9", "s00", "new text")):
-        after = {s.item_id: s.split for s in partition([*crowd(), extra], splits=ALL).sources}
+        after = {s.item_id: s.split for s in partition([*crowd(), extra], splits=ALL).clips}
         moved = [i for i, split in before.items() if (split == "test") != (after[i] == "test")]
         assert len(moved) <= 8  # one component
 
 
 def test_order_does_not_matter():
-    there = {s.item_id: s.split for s in partition(crowd(), splits=ALL).sources}
-    back = {s.item_id: s.split for s in partition(crowd()[::-1], splits=ALL).sources}
+    there = {s.item_id: s.split for s in partition(crowd(), splits=ALL).clips}
+    back = {s.item_id: s.split for s in partition(crowd()[::-1], splits=ALL).clips}
     assert there == back
 
 
 def test_unknown_speakers_and_texts_stand_alone():
     divided = partition([source(f"x{n}") for n in range(9)], splits=["train", "test"])
-    assert Counter(s.split for s in divided.sources) == {"train": 6, "test": 3}
-    assert leaks(divided.sources) == [
+    assert Counter(s.split for s in divided.clips) == {"train": 6, "test": 3}
+    assert leaks(divided.clips) == [
         "The speaker of 9 sources is unknown, so splits may share speakers."
     ]
 
@@ -99,28 +99,28 @@ def test_unknown_speakers_and_texts_stand_alone():
 def test_a_giant_component_goes_to_train():
     giant = [source(f"g{n}", "giant", f"g {n}") for n in range(30)]
     divided = partition([*giant, source("a", "a", "a"), source("b", "b", "b")], splits=ALL)
-    assert [s.item_id for s in side(divided.sources, "test")] == ["a", "b"]
+    assert [s.item_id for s in side(divided.clips, "test")] == ["a", "b"]
 
 
 def test_a_chain_of_shared_texts_is_one_component():
-    # a shares with b, b with c: a and c hang together without sharing anything.
+    # a shares with b, b with c: a and c are connected without sharing anything.
     chain = [source(f"{w}{t}", w, t) for w, t in ("a1", "b1", "b2", "c2")]
     with pytest.raises(
-        CorpusError, match=r"the 3 speakers all hang together .* 'drop'|shared_texts"
+        CorpusError, match=r"the 3 speakers are all connected .* 'drop'|shared_texts"
     ):
         partition(chain, splits=["train", "test"])
     loose = partition([*chain, source("d3", "d", "3")], splits=["train", "test"])
-    assert [s.item_id for s in side(loose.sources, "test")] == ["d3"]
+    assert [s.item_id for s in side(loose.clips, "test")] == ["d3"]
 
 
 def test_shared_texts_can_be_dropped_from_train():
     read = [source(f"{w}{n}", w, f"sentence {n}") for w in "abc" for n in (1, 2)]
     own = [source(f"{w}3", w, f"own of {w}") for w in "abc"]
     divided = partition(read + own, splits=["train", "test"], shared_texts="drop")
-    test = side(divided.sources, "test")
+    test = side(divided.clips, "test")
     assert len({s.speaker_id for s in test}) == 1
     assert len(test) == 3
-    assert [s.item_id[1] for s in side(divided.sources, "train")] == ["3", "3"]
+    assert [s.item_id[1] for s in side(divided.clips, "train")] == ["3", "3"]
     assert {reason for _, reason in divided.skipped} == {"its text is in the test split"}
     assert len(divided.skipped) == 4
     with pytest.raises(CorpusError, match="every text is in the test split"):
@@ -129,7 +129,7 @@ def test_shared_texts_can_be_dropped_from_train():
 
 def test_one_speaker_cannot_be_divided():
     alone = [source(f"x{n}", "x", f"{n}") for n in range(5)]
-    with pytest.raises(CorpusError, match=r"all 5 sources are of one speaker \(x\)"):
+    with pytest.raises(CorpusError, match=r"all 5 clips are of one speaker \(x\)"):
         partition(alone, splits=["train", "test"])
 
 
@@ -138,7 +138,7 @@ def test_validation_is_chosen_by_hash_of_the_id():
     by_hash = sorted(ids, key=lambda name: hashlib.sha256(name.encode()).hexdigest())
     assert carve_validation(ids) == set(by_hash[:2])
     assert carve_validation(ids[:2]) == {min(ids[:2], key=by_hash.index)}
-    with pytest.raises(CorpusError, match="1 train sources cannot be divided"):
+    with pytest.raises(CorpusError, match="1 train clips cannot be divided"):
         carve_validation(["p0"])
 
 
@@ -148,20 +148,20 @@ def test_given_splits_are_kept_and_their_leaks_told():
         source("b", "s", "One.", "train"),
         source("c", "t", "", "train"),
     ]
-    kept = keep_given(given, ["train", "test"], where="the table")
-    assert [(s.item_id, s.split, s.position) for s in kept.sources] == [
+    kept = given_splits(given, ["train", "test"], given_by="the table")
+    assert [(s.item_id, s.split, s.position) for s in kept.clips] == [
         ("a", "test", 0),
         ("b", "train", 0),
         ("c", "train", 1),
     ]
-    assert leaks(kept.sources) == [
+    assert leaks(kept.clips) == [
         "1 speakers are in test and in train or validation.",
         "1 texts are in test and in train or validation.",
     ]
-    only = keep_given(given, ["test"], where="the table")
-    assert only.skipped == (("b", "train was not asked for"), ("c", "train was not asked for"))
+    only = given_splits(given, ["test"], given_by="the table")
+    assert only.skipped == (("b", "train was not requested"), ("c", "train was not requested"))
     with pytest.raises(CorpusError, match="the table puts nothing into validation; it has train 2"):
-        keep_given(given, ["validation"], where="the table")
+        given_splits(given, ["validation"], given_by="the table")
 
 
 def test_names_of_splits():
@@ -169,9 +169,9 @@ def test_names_of_splits():
     assert check_splits("test") == ("test",)
     with pytest.raises(CorpusError, match="no split 'dev'; there are train, validation, test"):
         check_splits(["dev"])
-    with pytest.raises(CorpusError, match="no split asked for"):
+    with pytest.raises(CorpusError, match="no split requested"):
         check_splits([])
-    with pytest.raises(CorpusError, match="there are no sources"):
+    with pytest.raises(CorpusError, match="there are no clips"):
         partition([])
     with pytest.raises(CorpusError, match="shared_texts must be one of"):
         partition(crowd(), shared_texts="keep")

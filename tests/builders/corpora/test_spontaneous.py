@@ -21,6 +21,7 @@ from builders.corpora.spontaneous.selection import draw_clips
 from builders.vocalgrad.planning.survey import survey
 from otoscope.acoustics import codec
 from otoscope.acoustics.codec import AudioError
+from tests.builders.corpora.recorded_progress import RecordedProgress
 
 LOCALES = ("cdo", "cgg", "kbd", "qxp", "shi")
 HEADER = [
@@ -62,7 +63,7 @@ def rows_of(locale, n_clips=150, n_speakers=15):
     ]
 
 
-def write_locale(root, locale, rows, sound, *, release=RELEASE, header=HEADER):
+def write_locale(root, locale, rows, audio, *, release=RELEASE, header=HEADER):
     folder = root / f"{release}-{locale}"
     (folder / "audios").mkdir(parents=True)
     with (folder / f"ss-corpus-{locale}.tsv").open("w", encoding="utf-8", newline="") as file:
@@ -70,7 +71,7 @@ def write_locale(root, locale, rows, sound, *, release=RELEASE, header=HEADER):
         writer.writeheader()
         writer.writerows(rows)
     for row in rows:
-        (folder / "audios" / row["audio_file"]).write_bytes(sound)
+        (folder / "audios" / row["audio_file"]).write_bytes(audio)
     return folder
 
 
@@ -88,7 +89,7 @@ def corpus_folder(whole, tmp_path):
     return shutil.copytree(whole, tmp_path / "corpus")
 
 
-def sound_of(root, locale, number):
+def audio_of(root, locale, number):
     name = f"spontaneous-speech-{locale}-{number}.mp3"
     return root / f"{RELEASE}-{locale}" / "audios" / name
 
@@ -120,8 +121,8 @@ class TestPublishedSelection:
         assert [s.clip_id for s in drawn["test"]] == test
         assert [s.item_id for s in drawn["test"]] == [f"cvss_test_{n:04d}" for n in range(1, 101)]
         ids = [f"cvss_train_{n:04d}" for n in range(1, 501)]
-        kept = carve_validation(ids)
-        expected = [(i, c) for i, c in zip(ids, train, strict=True) if i not in kept]
+        validation = carve_validation(ids)
+        expected = [(i, c) for i, c in zip(ids, train, strict=True) if i not in validation]
         ours = [(s.item_id, s.clip_id) for s in corpus.sources if s.split == "train"]
         assert ours == expected
         assert len(ours) == 450
@@ -142,7 +143,7 @@ class TestPublishedSelection:
         assert sum(s.split == "validation" for s in corpus.sources) == 50
         assert sorted(s.position for s in sides[False]) == list(range(500))
 
-    def test_what_a_source_says(self, whole, tmp_path):
+    def test_the_fields_of_a_source(self, whole, tmp_path):
         corpus = open_spontaneous(whole, work_folder=tmp_path)
         by_clip = {r["audio_file"]: r for locale in LOCALES for r in rows_of(locale)}
         for s in corpus.sources:
@@ -153,27 +154,26 @@ class TestPublishedSelection:
             assert s.transcript == row["transcription"].strip()
             assert s.span_s is None
             assert (codec.read(s.path).sampling_rate, s.path.suffix) == (16_000, ".flac")
-        assert len(list(tmp_path.iterdir())) == 100  # only what was chosen is decoded
+        assert len(list(tmp_path.iterdir())) == 100  # only the selected clips are decoded
         assert (corpus.licence, corpus.language) == ("cc0-1.0", None)
         eastern_min = (
-            f"Eastern Min: 142 of 150 rows of {RELEASE}-cdo to choose from (not 8 of 30 s or "
-            "longer)."
+            f"Eastern Min: 142 of 150 rows of {RELEASE}-cdo to draw from (not 8 of 30 s or longer)."
         )
         assert eastern_min in corpus.notes
         assert not corpus.skipped
 
-    def test_progress_counts_the_chosen_clips(self, whole, tmp_path):
-        seen = []
-        open_spontaneous(whole, work_folder=tmp_path, progress=lambda *at: seen.append(at))
-        assert (seen[0], seen[-1]) == ((1, 100), (100, 100))
+    def test_progress_counts_the_selected_clips(self, whole, tmp_path):
+        progress = RecordedProgress()
+        open_spontaneous(whole, work_folder=tmp_path, progress=progress)
+        assert (progress.steps[0], progress.steps[-1]) == ((1, 100), (100, 100))
 
     def test_thirty_seconds_are_too_long_and_a_millisecond_less_is_not(self, tmp_path, short_mp3):
         rows = rows_of("cdo", 2)
         rows[0]["duration_ms"], rows[1]["duration_ms"] = "29999", "30000"
         folder = write_locale(tmp_path, "cdo", rows, short_mp3)
         read = read_locale("cdo", folder / "ss-corpus-cdo.tsv", below_s=30.0)
-        assert [u.duration_s for u in read.utterances] == [29.999]
-        assert read.left_out == {"of 30 s or longer": 1}
+        assert [u.duration_s for u in read.clips] == [29.999]
+        assert read.excluded == {"of 30 s or longer": 1}
 
     def test_of_two_rows_with_one_file_the_first_counts(self, whole, corpus_folder, tmp_path):
         before = open_spontaneous(whole, work_folder=tmp_path / "w")
@@ -182,25 +182,27 @@ class TestPublishedSelection:
         table.write_text(table.read_text() + rows.replace("cdo-client-", "cdo-other-"))
         after = open_spontaneous(corpus_folder, work_folder=tmp_path / "w")
         assert after.sources == before.sources
-        assert any("16 of 30 s or longer, 142 naming a sound file again)" in n for n in after.notes)
+        assert any(
+            "16 of 30 s or longer, 142 naming an audio file again)" in n for n in after.notes
+        )
 
     def test_the_older_name_of_the_column_with_milliseconds(self, tmp_path, short_mp3):
         header = ["duration" if name == "duration_ms" else name for name in HEADER]
         rows = [row | {"duration": row["duration_ms"]} for row in rows_of("shi", 3)]
         folder = write_locale(tmp_path, "shi", rows, short_mp3, header=header)
         read = read_locale("shi", folder / "ss-corpus-shi.tsv", below_s=30.0)
-        assert [u.duration_s for u in read.utterances] == [2.0, 2.18, 2.36]
+        assert [u.duration_s for u in read.clips] == [2.0, 2.18, 2.36]
 
-    def test_another_release_is_said(self, corpus_folder, tmp_path):
+    def test_another_release_is_noted(self, corpus_folder, tmp_path):
         (corpus_folder / f"{RELEASE}-kbd").rename(corpus_folder / "sps-corpus-3.0-2026-03-09-kbd")
         corpus = open_spontaneous(corpus_folder, work_folder=tmp_path / "w")
-        told = [note for note in corpus.notes if f"the published one is {RELEASE}" in note]
-        assert len(told) == 1
-        assert told[0].startswith("Kabardian: 142 of 150 rows of sps-corpus-3.0-2026-03-09-kbd")
+        notes = [note for note in corpus.notes if f"the published one is {RELEASE}" in note]
+        assert len(notes) == 1
+        assert notes[0].startswith("Kabardian: 142 of 150 rows of sps-corpus-3.0-2026-03-09-kbd")
 
 
 class TestPartition:
-    def utterances(self, tmp_path, counts, short_mp3):
+    def clips(self, tmp_path, counts, short_mp3):
         rows = []
         for speaker, n in enumerate(counts):
             for row in rows_of("cdo", n):
@@ -211,7 +213,7 @@ class TestPartition:
                     | {"duration_ms": "5000"}
                 )
         folder = write_locale(tmp_path, "cdo", rows, short_mp3)
-        return read_locale("cdo", folder / "ss-corpus-cdo.tsv", below_s=30.0).utterances
+        return read_locale("cdo", folder / "ss-corpus-cdo.tsv", below_s=30.0).clips
 
     @pytest.mark.parametrize(
         ("counts", "possible"),
@@ -232,37 +234,37 @@ class TestPartition:
             for sides in product([False, True], repeat=len(counts))
         ]
         assert any(n >= 20 and sum(counts) - n >= 100 for n in tried) == possible
-        utterances = self.utterances(tmp_path, counts, short_mp3)
+        clips = self.clips(tmp_path, counts, short_mp3)
         if possible:
-            train, test = draw_clips(utterances, random.Random(42))
+            train, test = draw_clips(clips, random.Random(42))
             assert (len(train), len(test)) == (100, 20)
         else:
             with pytest.raises(CorpusError, match="no division of"):
-                draw_clips(utterances, random.Random(42))
+                draw_clips(clips, random.Random(42))
 
     def test_the_dominant_speaker_is_named(self, tmp_path, short_mp3):
-        utterances = self.utterances(tmp_path, [130, 6, 6, 6], short_mp3)
+        clips = self.clips(tmp_path, [130, 6, 6, 6], short_mp3)
         complaint = (
             "no division of 4 speakers leaves 20 clips for test and 100 for train: there are 148, "
             "of which 130 are by speaker0"
         )
         with pytest.raises(CorpusError, match=complaint):
-            draw_clips(utterances, random.Random(42))
+            draw_clips(clips, random.Random(42))
 
     def test_an_unlucky_draw_ends(self, tmp_path, short_mp3, monkeypatch):
-        utterances = self.utterances(tmp_path, [100, 20], short_mp3)
+        clips = self.clips(tmp_path, [100, 20], short_mp3)
         first = random.Random(1)
         assert not (first.random() >= 1 / 6 and first.random() < 1 / 6)
         monkeypatch.setattr(spontaneous_selection, "N_DRAWS", 1)
         with pytest.raises(CorpusError, match="none of 1 divisions drawn of 2 speakers"):
-            draw_clips(utterances, random.Random(1))
+            draw_clips(clips, random.Random(1))
 
 
 class TestBadInput:
     def test_no_table_at_all(self, tmp_path):
         with pytest.raises(CorpusError, match=r"holds no ss-corpus-LOCALE.tsv; unpack"):
             open_spontaneous(tmp_path, work_folder=tmp_path)
-        with pytest.raises(CorpusError, match="is not a folder"):
+        with pytest.raises(CorpusError, match="there is no folder"):
             open_spontaneous(tmp_path / "no", work_folder=tmp_path)
 
     def test_a_missing_language(self, corpus_folder, tmp_path):
@@ -271,12 +273,12 @@ class TestBadInput:
             open_spontaneous(corpus_folder, work_folder=tmp_path / "w")
         corpus = open_spontaneous(corpus_folder, work_folder=tmp_path / "w", on_error="skip")
         assert len(corpus.sources) == 80
-        (left_out,) = corpus.skipped
-        assert left_out.name == "qxp"
-        assert str(tmp_path) not in left_out.reason
+        (skipped,) = corpus.skipped
+        assert skipped.name == "qxp"
+        assert str(tmp_path) not in skipped.reason
         assert any(note.startswith("Languages are missing") for note in corpus.notes)
 
-    def test_a_table_is_missing_though_its_sound_is_there(self, corpus_folder, tmp_path):
+    def test_a_table_is_missing_though_its_audio_is_there(self, corpus_folder, tmp_path):
         (corpus_folder / f"{RELEASE}-cdo" / "ss-corpus-cdo.tsv").unlink()
         with pytest.raises(CorpusError, match=r"no ss-corpus-cdo.tsv in .*\['cgg', 'kbd'"):
             open_spontaneous(corpus_folder, work_folder=tmp_path / "w")
@@ -291,19 +293,19 @@ class TestBadInput:
         with pytest.raises(CorpusError, match=r"older-shi.* are both of shi; keep one release"):
             open_spontaneous(corpus_folder, work_folder=tmp_path / "w")
 
-    def test_sound_files_that_are_missing_are_counted(self, corpus_folder, tmp_path):
+    def test_audio_files_that_are_missing_are_counted(self, corpus_folder, tmp_path):
         for number in (1003, 1010):
-            sound_of(corpus_folder, "cgg", number).unlink()
+            audio_of(corpus_folder, "cgg", number).unlink()
         corpus = open_spontaneous(corpus_folder, work_folder=tmp_path / "w")
         (note,) = (note for note in corpus.notes if note.startswith("Chiga: 140 of 150"))
-        assert "2 without their sound file" in note
+        assert "2 without their audio file" in note
 
-    def test_a_language_without_its_sound(self, corpus_folder, tmp_path):
+    def test_a_language_without_its_audio(self, corpus_folder, tmp_path):
         shutil.rmtree(corpus_folder / f"{RELEASE}-cgg" / "audios")
-        with pytest.raises(CorpusError, match=r"Chiga \(cgg\): there is no clip to choose from"):
+        with pytest.raises(CorpusError, match=r"Chiga \(cgg\): there is no clip to draw from"):
             open_spontaneous(corpus_folder, work_folder=tmp_path / "w")
 
-    def test_rows_that_cannot_be_chosen(self, tmp_path, short_mp3):
+    def test_rows_that_cannot_be_drawn(self, tmp_path, short_mp3):
         rows = rows_of("cdo", 6)
         rows[0]["duration_ms"], rows[1]["duration_ms"], rows[2]["duration_ms"] = "", "nan", "-5"
         rows[3]["client_id"] = ""
@@ -313,30 +315,33 @@ class TestBadInput:
         (folder / outside).write_bytes(short_mp3)
         table.write_text(table.read_text().replace(outside, f"../{outside}"))
         read = read_locale("cdo", table, below_s=30.0)
-        assert len(read.utterances) == 1
-        assert read.left_out == {
+        assert len(read.clips) == 1
+        assert read.excluded == {
             "without a length in milliseconds": 3,
             "without a speaker": 1,
-            "without their sound file": 1,
+            "without their audio file": 1,
         }
 
-    @pytest.mark.parametrize("sound", [b"", b"ID3 and nothing more", "cut"])
-    def test_a_chosen_clip_that_is_no_sound_is_refused_by_name(
-        self, corpus_folder, tmp_path, short_mp3, sound
+    @pytest.mark.parametrize("audio", [b"", b"ID3 and nothing more", "cut"])
+    def test_a_selected_clip_that_is_no_audio_is_rejected_by_name(
+        self, corpus_folder, tmp_path, short_mp3, audio
     ):
-        chosen = open_spontaneous(corpus_folder, work_folder=tmp_path / "w").sources[4].clip_id
-        path = sound_of(corpus_folder, *chosen.split("-")[2:])
-        path.write_bytes(short_mp3[:-400] if sound == "cut" else sound)
+        selected = open_spontaneous(corpus_folder, work_folder=tmp_path / "w").sources[4].clip_id
+        path = audio_of(corpus_folder, *selected.split("-")[2:])
+        path.write_bytes(short_mp3[:-400] if audio == "cut" else audio)
         sources = open_spontaneous(corpus_folder, work_folder=tmp_path / "w").sources
         assert sources[4].path == path
         refused = survey(sources[4:5]).refused
-        assert [r.name for r in refused] == [chosen]
+        assert [r.name for r in refused] == [selected]
         assert f"{path.name}: " in refused[0].reason
 
     def test_options(self, whole, tmp_path):
         for options, complaint in (
-            ({"selection": "frozen"}, "drawn by rule .published., no list of them is known"),
-            ({"on_error": "x"}, "on_error must be 'raise' or 'skip', got 'x'"),
+            (
+                {"selection": "frozen"},
+                "there are published. No list of the published clips is known",
+            ),
+            ({"on_error": "x"}, "no on_error 'x'; there are stop, skip"),
             ({"splits": ["tset"]}, "no split 'tset'"),
         ):
             with pytest.raises(CorpusError, match=complaint):
@@ -391,26 +396,26 @@ class TestResampled:
 
     def test_a_stereo_tone_becomes_the_mean_of_its_channels_at_16_khz(self, tmp_path):
         left = tone(rate=48_000, seconds=1, level=0.5)
-        sound = self.written(tmp_path, np.stack([left, 0 * left], axis=1), 48_000)
-        made = codec.read(sound.path)
+        audio = self.written(tmp_path, np.stack([left, 0 * left], axis=1), 48_000)
+        made = codec.read(audio.path)
         expected = tone(rate=16_000, seconds=1, level=0.25)
         assert (made.pcm.shape, made.sampling_rate) == ((1, 16_000), 16_000)
         inner = slice(800, -800)  # the resampler rings at the ends
         assert np.max(np.abs(made.pcm[0][inner] / 32768 - expected[inner])) < 2e-4
-        assert sound.turned_down_db == 0
+        assert audio.attenuation_db == 0
 
     def test_sixteen_bits_at_16_khz_are_left_alone(self, tmp_path):
         pcm = np.int16([[100], [-32768], [32767], [5]])
-        sound = self.written(tmp_path, pcm, 16_000, subtype="PCM_16")
+        audio = self.written(tmp_path, pcm, 16_000, subtype="PCM_16")
         # -32768 is one step beyond what the largest value mirrors, hence 0.0003 dB
-        assert codec.read(sound.path).pcm[0].tolist() == [100, -32767, 32766, 5]
-        assert sound.turned_down_db == pytest.approx(0.000265, abs=1e-6)
+        assert codec.read(audio.path).pcm[0].tolist() == [100, -32767, 32766, 5]
+        assert audio.attenuation_db == pytest.approx(0.000265, abs=1e-6)
 
-    def test_beyond_full_scale_the_whole_clip_is_turned_down_and_nothing_clipped(self, tmp_path):
+    def test_beyond_full_scale_the_whole_clip_is_attenuated_and_nothing_clipped(self, tmp_path):
         loud = tone(rate=16_000, seconds=0.5, level=2.0)
-        sound = self.written(tmp_path, loud, 16_000)
-        made = codec.read(sound.path).pcm[0]
-        assert sound.turned_down_db == pytest.approx(6.02, abs=0.01)
+        audio = self.written(tmp_path, loud, 16_000)
+        made = codec.read(audio.path).pcm[0]
+        assert audio.attenuation_db == pytest.approx(6.02, abs=0.01)
         assert np.max(np.abs(made / 32767 - loud / 2)) < 1e-4
         assert np.sum(np.abs(made) == 32767) < 0.02 * made.size
 
@@ -419,9 +424,9 @@ class TestResampled:
         (tmp_path / "loud.mp3").write_bytes(mp3(noise))
         with pytest.raises(AudioError, match="beyond full scale"):
             codec.read(tmp_path / "loud.mp3")
-        sound = resample(tmp_path / "loud.mp3", tmp_path)
-        made = codec.read(sound.path).pcm
-        assert sound.turned_down_db > 0.1
+        audio = resample(tmp_path / "loud.mp3", tmp_path)
+        made = codec.read(audio.path).pcm
+        assert audio.attenuation_db > 0.1
         assert np.max(np.abs(made)) == 32767
 
     def test_too_short_and_not_finite(self, tmp_path):
@@ -430,11 +435,11 @@ class TestResampled:
         with pytest.raises(AudioError, match="NaN or infinite"):
             self.written(tmp_path, np.float32([0.1, np.nan] * 50), 16_000)
 
-    def test_turned_down_clips_are_counted(self, corpus_folder, tmp_path):
+    def test_attenuated_clips_are_counted(self, corpus_folder, tmp_path):
         names = [s.clip_id for s in open_spontaneous(corpus_folder, work_folder=tmp_path).sources]
         loud = mp3(np.random.default_rng(0).choice([-1.0, 1.0], 8_000))
         for name in names[:3]:
-            sound_of(corpus_folder, *name.split("-")[2:]).write_bytes(loud)
+            audio_of(corpus_folder, *name.split("-")[2:]).write_bytes(loud)
         notes = open_spontaneous(corpus_folder, work_folder=tmp_path).notes
-        (told,) = (note for note in notes if "turned down as a whole" in note)
-        assert told.startswith("3 of 100 clips were beyond full scale")
+        (note,) = (note for note in notes if "attenuated as a whole" in note)
+        assert note.startswith("3 of 100 clips were beyond full scale")

