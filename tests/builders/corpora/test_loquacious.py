@@ -188,8 +188,8 @@ class TestFrozen:
         row = LoquaciousListRow("i0", "c0", 0, 0.5, 2.5, False)
         monkeypatch.setattr(loquacious_rows, "read_loquacious_list", lambda: [row])
         corpus = open_loquacious(str(three_clips), work_folder=tmp_path, selection="frozen")
-        (refused,) = survey(corpus.sources).refused
-        assert "span 0.5 to 2.5 s is not within the clip's 2 s" in refused.reason
+        (rejected,) = survey(corpus.sources).rejected
+        assert "span 0.5 to 2.5 s is not within the clip's 2 s" in rejected.reason
 
 
 @pytest.fixture

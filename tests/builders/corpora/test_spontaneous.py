@@ -331,9 +331,9 @@ class TestBadInput:
         path.write_bytes(short_mp3[:-400] if audio == "cut" else audio)
         sources = open_spontaneous(corpus_folder, work_folder=tmp_path / "w").sources
         assert sources[4].path == path
-        refused = survey(sources[4:5]).refused
-        assert [r.name for r in refused] == [selected]
-        assert f"{path.name}: " in refused[0].reason
+        rejected = survey(sources[4:5]).rejected
+        assert [r.name for r in rejected] == [selected]
+        assert f"{path.name}: " in rejected[0].reason
 
     def test_options(self, whole, tmp_path):
         for options, complaint in (
