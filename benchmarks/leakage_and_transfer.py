@@ -201,13 +201,12 @@ def answered_right(clips: Clips, trained_on: str, names: Sequence[str]) -> np.nd
 
 def published(scope: str) -> tuple[np.ndarray, np.ndarray]:
     """Correct and asked, category trained on by category tested on."""
-    correct, asked = np.zeros((2, len(CATEGORIES), len(CATEGORIES)))
-    for result in results():
-        if (result.experiment, result.model, result.scope) == (
-            "finetune_eval", "kimi-audio", scope,
-        ):  # fmt: skip
-            at = CATEGORIES.index(result.train_category), CATEGORIES.index(result.test_category)
-            correct[at], asked[at] = result.tally.n_correct, result.tally.n
+    chosen = results().query("experiment == 'finetune_eval' and model == 'kimi-audio'")
+    chosen = chosen[chosen["scope"] == scope].set_index(["train_category", "test_category"])
+    correct, asked = (
+        chosen[name].unstack().loc[list(CATEGORIES), list(CATEGORIES)].to_numpy(float)
+        for name in ("n_correct", "n")
+    )
     return correct, asked
 
 

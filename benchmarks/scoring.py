@@ -24,8 +24,9 @@ from otoscope.audits.runs import load_run, write_plan
 from otoscope.prompts import PROMPTS
 from otoscope.reports.perception.findings import findings
 from otoscope.reports.perception.published import CATEGORIES
+from otoscope.reports.perception.reading import PerceptionRun, with_kinds
 from otoscope.reports.perception.report import report
-from otoscope.reports.readings import Run, read
+from otoscope.reports.scoring import score
 
 N_SOURCES, N_ROUNDS = 100, 5
 TARGET_S = 3.0
@@ -87,7 +88,7 @@ def main() -> None:
         run = Path(folder) / "run"
         n = write_run(run)
         columns = load_run(run)[:]
-        scoring = median_s(lambda: findings([Run("run", {}, read(columns))]))
+        scoring = median_s(lambda: findings([PerceptionRun("run", {}, with_kinds(score(columns)))]))
         print(f"{n} answers, all tables and intervals: {scoring:.2f} s (target {TARGET_S:.0f} s)")
         print(f"from folder to page: {median_s(lambda: report([run])):.2f} s")
 

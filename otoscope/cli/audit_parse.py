@@ -24,7 +24,7 @@ def audit_parse(
 
     otoscope audit-parse runs/qwen2-audio --parser paraphrase --out answers.csv
     """
-    from otoscope.reports.html import write
+    from otoscope.reports.writing import write
     from otoscope.reports.parse_audit import audit_run, print_audit
     from otoscope.reports.terminal import console
 

@@ -27,7 +27,7 @@ def compare(
     """
     from otoscope.reports.compare import compare as compare_runs
     from otoscope.reports.compare_text import print_comparison
-    from otoscope.reports.html import write
+    from otoscope.reports.writing import write
     from otoscope.reports.terminal import console
 
     endings = {path: path.suffix.lower() for path in out or []}

@@ -50,7 +50,7 @@ def fit_observer(
 
 
 def _table(trained: Any) -> Any:
-    from otoscope.reports.terminal import Column, table
+    from otoscope.reports.terminal import table
 
     heads = ("clips", "no effect", "unreadable", "not measurable", "held out, % right", "shrinkage")
     rows = [
@@ -65,4 +65,4 @@ def _table(trained: Any) -> Any:
         )
         for lesson in trained.lessons
     ]
-    return table([Column("category"), *(Column(head, numbers=True) for head in heads)], rows)
+    return table(["category", *heads], rows, numbers=heads)

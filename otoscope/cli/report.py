@@ -20,11 +20,6 @@ def report(
     otoscope report runs/observer runs/qwen2 --dataset ./vocalgrad
     otoscope report runs/meld-base runs/meld-volume
     """
-    from otoscope.reports import meld
-    from otoscope.reports.perception import report as perception
+    from otoscope.reports import report as write_report
 
-    if any(map(meld.is_meld, runs)):
-        page = meld.report(runs, out)
-    else:
-        page = perception.report(runs, out, dataset=dataset)
-    typer.echo(f"report: {page}")
+    typer.echo(f"report: {write_report(runs, out, dataset=dataset)}")

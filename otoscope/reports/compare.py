@@ -1,39 +1,36 @@
-"""Two runs about the same questions: which model is right more often, and could it be chance?
+"""Two runs on the same questions: the paired difference in accuracy, with intervals and tests.
 
-Every number is paired: the questions are the same, so only those that exactly one run answers
-rightly say anything. An answer that is missing, failed or unparsed is not correct, on either side.
+Only questions that exactly one run answers correctly carry information. An answer that is missing,
+failed or unparsed is not correct, in either run.
 
-- The interval by source takes the questions about one source clip together; the one from the
-  bootstrap takes all questions as independent. Where they differ, believe the former.
+- The clustered interval allows for several questions about one source clip; the bootstrap takes
+  all questions as independent. Where they differ, use the former.
 - McNemar's exact test takes questions as independent, too. Holm's correction is over every
-  category of every way of asking; sums over categories are tested by themselves.
-- The detectable difference is what McNemar's test would have found four times in five, at the share
-  of discordant questions seen, with as many independent questions as the clustered ones are worth.
+  category of every prompt; sums over categories are tested without correction.
+- The detectable difference is the one that McNemar's test finds with a power of 80 %, at the share
+  of discordant questions seen and the effective number of independent questions.
 """
 
-import csv
-import io
 import json
 import math
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from otoscope.audits.runs import RunError
 from otoscope.reports.pairing import (
-    Different,
     Pairing,
+    RunDifference,
     differences,
     pair,
-    read_run,
-    refuse_unlike,
+    require_same_questions,
     wording,
 )
-from otoscope.reports.verdicts import Verdict, verdicts
+from otoscope.reports.scoring import score_runs
+from otoscope.reports.tables import csv_text
 from otoscope.statistics.breakdowns import plain
 from otoscope.statistics.clustered_pairs import clustered_difference
 from otoscope.statistics.design_effect import paired_design_effect
@@ -52,14 +49,14 @@ ALL = None
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedRun:
     """One of the two runs.
 
     Attributes:
         run: Its folder, as given.
         n_planned: Questions in its plan.
         n_left_out: Those that are not compared, for whatever reason.
-        outcomes: How many of the compared ones were `parsed`, `unparsed`, `unanswered`, `error` …
+        outcomes: How many of the compared ones were `correct`, `wrong`, `unparsed` ….
     """
 
     run: str
@@ -69,19 +66,19 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One category asked about in one way; None stands for all of them.
+class ComparedGroup:
+    """One category of one prompt; None stands for all of them.
 
     Attributes:
-        prompt: Name of the way of asking, or None.
+        prompt: Name of the prompt, or None.
         category: Name, or None.
         counts: Of the four outcomes.
         n_clusters: Sources, or rows where a source is not known.
-        by_source: Difference (first minus second) and its interval, sources taken as a whole.
+        by_source: Difference (first minus second) with its interval, clustered by source.
         bootstrap: The same with all questions taken as independent.
         p_value: McNemar's, exact.
         p_holm: After Holm's correction; None for sums.
-        detectable: Smallest difference that would have been found; NaN where none would.
+        detectable: Smallest difference found with a power of 80 %; NaN where there is none.
     """
 
     prompt: str | None
@@ -96,18 +93,18 @@ class Cell:
 
     @property
     def accuracies(self) -> tuple[float, float]:
-        """Share right in the first and in the second."""
+        """Of the first and of the second run."""
         both, only_first, only_second, _ = self.counts
         return (both + only_first) / self.counts.n, (both + only_second) / self.counts.n
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the test, but not the interval by source, speaks for a difference."""
+        """Whether the test, but not the clustered interval, indicates a difference."""
         p_value = self.p_value if self.p_holm is None else self.p_holm
         return p_value < 0.05 and self.by_source.low <= 0 <= self.by_source.high
 
-    def flat(self) -> dict[str, Any]:
-        """All of it as one row of plain numbers, None where nothing is defined."""
+    def row(self) -> dict[str, Any]:
+        """One row of plain numbers, None where a value is not defined."""
         first, second = self.accuracies
         row = {
             "prompt": self.prompt,
@@ -135,38 +132,38 @@ class Comparison:
 
     Attributes:
         first, second: The runs.
-        joined_by: `question_id`, or `id` where each run asks in one way and not in the same.
-        n_compared: Questions that both ask and that have a right answer.
-        n_without_answer: Shared questions that have none.
+        joined_by: `question_id`, or `id` where each run has one prompt and not the same.
+        n_compared: Questions that both have and that have a reference label.
+        n_without_label: Shared questions that have none.
         n_other_audio: Questions of the same name about other clips; left out on both sides.
-        n_other_answer: The same with another right answer or other answers to choose from.
-        n_same_text: Compared questions to which both gave the same text.
-        different: What differs in how the runs were made.
-        cells: Categories, and their sums, the sum of all last.
+        n_other_labels: The same with another reference label or label set.
+        n_same_text: Compared questions with the same answer text in both.
+        different: Settings that differ.
+        groups: Categories, and their sums, the sum of all last.
     """
 
-    first: Side
-    second: Side
+    first: ComparedRun
+    second: ComparedRun
     joined_by: str
     n_compared: int
-    n_without_answer: int
+    n_without_label: int
     n_other_audio: int
-    n_other_answer: int
+    n_other_labels: int
     n_same_text: int
-    different: tuple[Different, ...]
-    cells: tuple[Cell, ...]
+    different: tuple[RunDifference, ...]
+    groups: tuple[ComparedGroup, ...]
 
     @property
-    def overall(self) -> Cell:
+    def overall(self) -> ComparedGroup:
         """All questions together."""
-        return self.cells[-1]
+        return self.groups[-1]
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; what is not defined is None."""
+        """Ready for JSON; None where a value is not defined."""
         return {
             **asdict(self),
             "different": [d._asdict() for d in self.different],
-            "cells": [cell.flat() for cell in self.cells],
+            "groups": [group.row() for group in self.groups],
         }
 
     def to_json(self) -> str:
@@ -174,13 +171,9 @@ class Comparison:
         return json.dumps(self.to_dict(), indent=1) + "\n"
 
     def to_csv(self) -> str:
-        """A line a cell; shares from 0 to 1, nothing where nothing is defined."""
-        rows = [cell.flat() for cell in self.cells]
-        buffer = io.StringIO()
-        writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return buffer.getvalue()
+        """A line for each group; shares from 0 to 1, empty where a value is not defined."""
+        rows = [group.row() for group in self.groups]
+        return csv_text(list(rows[0]), rows)
 
 
 def compare(first: Path | str, second: Path | str, *, common: bool = False) -> Comparison:
@@ -188,75 +181,66 @@ def compare(first: Path | str, second: Path | str, *, common: bool = False) -> C
 
     Args:
         first, second: Run folders.
-        common: Compare what both ask, and say what is left out, where they do not ask the same.
+        common: Compare the shared questions, and count the others, where the runs have different
+            questions.
 
     Raises:
-        RunError: Not two runs; or they ask about different things, or share nothing to compare.
+        RunError: Not two runs; or they have different questions, or share none with a label.
         LookupError: A plan names a parser that does not exist.
     """
     names = str(first), str(second)
-    (about_first, rows_first), (about_second, rows_second) = map(read_run, map(Path, names))
-    pairing = pair(rows_first, rows_second)
-    if not common or not pairing.pairs:
-        refuse_unlike(pairing, names)
-    scored = [(a, b) for a, b in pairing.pairs if a["label"] is not None]
-    if not scored:
+    runs = score_runs([first, second])
+    pairing = pair(*runs)
+    if not common or not len(pairing.first):
+        require_same_questions(pairing, names)
+    labelled = pairing.first["label"].notna()
+    a, b = pairing.first[labelled], pairing.second[labelled]
+    if not len(a):
         raise RunError(
-            f"nothing to compare: no question that {names[0]} and {names[1]} share has a right "
-            "answer"
+            f"nothing to compare: no question that {names[0]} and {names[1]} share has a reference "
+            "label"
         )
-    verdicts_first = verdicts(a for a, _ in scored)
-    verdicts_second = verdicts(b for _, b in scored)
     return Comparison(
-        first=_side(names[0], len(rows_first), verdicts_first),
-        second=_side(names[1], len(rows_second), verdicts_second),
+        first=_compared(names[0], len(runs[0].answers), a),
+        second=_compared(names[1], len(runs[1].answers), b),
         joined_by=pairing.by,
-        n_compared=len(scored),
-        n_without_answer=len(pairing.pairs) - len(scored),
+        n_compared=len(a),
+        n_without_label=len(pairing.first) - len(a),
         n_other_audio=len(pairing.other_audio),
-        n_other_answer=len(pairing.other_answer),
-        n_same_text=sum(a["text"] is not None and a["text"] == b["text"] for a, b in scored),
-        different=(*differences(about_first, about_second), *wording(pairing)),
-        cells=_cells(pairing, scored, verdicts_first, verdicts_second),
+        n_other_labels=len(pairing.other_labels),
+        n_same_text=int((a["text"].notna() & (a["text"] == b["text"])).sum()),
+        different=(*differences(runs[0].about, runs[1].about), *wording(pairing)),
+        groups=_groups(pairing, a, b),
     )
 
 
-def _side(run: str, n_planned: int, of: list[Verdict]) -> Side:
-    outcomes = Counter(verdict.outcome for verdict in of)
-    return Side(run, n_planned, n_planned - len(of), dict(sorted(outcomes.items())))
+def _compared(run: str, n_planned: int, answers: pd.DataFrame) -> ComparedRun:
+    outcomes = answers["outcome"].value_counts().sort_index().to_dict()
+    return ComparedRun(run, n_planned, n_planned - len(answers), outcomes)
 
 
-def _cells(
-    pairing: Pairing,
-    scored: Sequence[tuple[Any, Any]],
-    first: list[Verdict],
-    second: list[Verdict],
-) -> tuple[Cell, ...]:
-    right_first = np.array([verdict.correct for verdict in first])
-    right_second = np.array([verdict.correct for verdict in second])
-    clusters = np.array([a["source_id"] or a["id"] for a, _ in scored], dtype=object)
-    prompts = [a["prompt_name"] if pairing.by == "question_id" else ALL for a, _ in scored]
+def _groups(pairing: Pairing, a: pd.DataFrame, b: pd.DataFrame) -> tuple[ComparedGroup, ...]:
+    correct_first, correct_second = ((own["outcome"] == "correct").to_numpy(bool) for own in (a, b))
+    clusters = a["source_id"].where(a["source_id"].notna(), a["id"]).to_numpy(object)
+    prompts = a["prompt_name"].tolist() if pairing.by == "question_id" else [ALL] * len(a)
     several = len(set(prompts)) > 1
     groups: dict[tuple[str | None, str | None], list[int]] = {}
-    for i, (a, _) in enumerate(scored):
-        prompt = prompts[i] if several else ALL
-        groups.setdefault((prompt, a["category"] or "no category"), []).append(i)
+    for i, (prompt, category) in enumerate(zip(prompts, a["category"], strict=True)):
+        groups.setdefault((prompt if several else ALL, category or "no category"), []).append(i)
     tested = dict(sorted(groups.items(), key=lambda g: (g[0][0] or "", g[0][1] or "")))
     sums: dict[tuple[str | None, str | None], list[int]] = {}
     for (prompt, _), members in tested.items() if several else ():
         sums.setdefault((prompt, ALL), []).extend(members)
-    sums[ALL, ALL] = list(range(len(scored)))
-
-    def measured(members: list[int]) -> dict[str, Any]:
-        chosen = np.array(members)
-        return _measures(right_first[chosen], right_second[chosen], clusters[chosen])
-
-    cells = {key: measured(members) for key, members in (tested | sums).items()}
-    adjusted = holm(np.array([cells[key]["p_value"] for key in tested]))
+    sums[ALL, ALL] = list(range(len(a)))
+    measured = {
+        key: _measures(correct_first[members], correct_second[members], clusters[members])
+        for key, members in (tested | sums).items()
+    }
+    adjusted = holm(np.array([measured[key]["p_value"] for key in tested]))
     p_holm = dict(zip(tested, adjusted.tolist(), strict=True))
     return tuple(
-        Cell(prompt, category, p_holm=p_holm.get((prompt, category)), **measures)
-        for (prompt, category), measures in cells.items()
+        ComparedGroup(prompt, category, p_holm=p_holm.get((prompt, category)), **measures)
+        for (prompt, category), measures in measured.items()
     )
 
 

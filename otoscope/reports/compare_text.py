@@ -1,4 +1,4 @@
-"""A comparison as text for a terminal: what differs first, then the numbers, then their limits."""
+"""A comparison as text for a terminal: settings that differ, numbers, cautions."""
 
 import math
 
@@ -7,120 +7,106 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from otoscope.reports.compare import Cell, Comparison, Side
-from otoscope.reports.pairing import shown
+from otoscope.reports.compare import ComparedGroup, ComparedRun, Comparison
+from otoscope.reports.pairing import setting
 from otoscope.reports.tables import MISSING
-from otoscope.reports.terminal import Column, table, visible
+from otoscope.reports.terminal import table, visible
 from otoscope.statistics.pairs import Difference
 
-SHARES = (
-    Column("n", True),
-    Column("A %", True),
-    Column("B %", True),
-    Column("A - B", True),
-    Column("by source", True),
-    Column("bootstrap", True),
-)
-TESTS = (
-    Column("only A", True),
-    Column("only B", True),
-    Column("p", True),
-    Column("Holm", True),
-    Column("detectable", True),
-)
+SHARES = ("n", "A %", "B %", "A - B", "clustered CI", "bootstrap CI")
+TESTS = ("only A", "only B", "p", "p Holm", "detectable")
 ALL = "all"
 LEGEND = (
-    "A - B in points, with 95 % intervals: by source (clips of one source taken together) and from "
-    "the paired bootstrap (questions taken as independent). p: McNemar's exact test; Holm: "
-    "corrected over categories. Detectable: the smallest difference found four times in five."
+    "A - B: difference in accuracy, in points, with 95 % intervals: clustered by source, and from "
+    "the paired bootstrap (questions taken as independent). only A: correct in A only. p: exact "
+    "McNemar test; Holm: corrected over categories. Detectable: smallest difference found with a "
+    "power of 80 %."
 )
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
     """Prints all of it."""
 
-    def say(line: str) -> None:
-        console.print(Text(line), soft_wrap=True)
+    def line(text: str) -> None:
+        console.print(Text(text), soft_wrap=True)
 
-    first, second = comparison.first, comparison.second
-    say(f"A  {visible(first.run)}")
-    say(f"B  {visible(second.run)}")
-    console.print(_different(comparison) or Text("\nNothing differs in how they were made.\n"))
-    for line in _sizes(comparison):
-        say(line)
+    line(f"A  {visible(comparison.first.run)}")
+    line(f"B  {visible(comparison.second.run)}")
+    console.print(_different(comparison) or Text("\nTheir settings are the same.\n"))
+    for text in _sizes(comparison):
+        line(text)
     for part in _tables(comparison, console):
         console.print(part)
-    say(LEGEND)
-    for line in _cautions(comparison):
-        say(line)
+    line(LEGEND)
+    for text in _cautions(comparison):
+        line(text)
 
 
 def _different(comparison: Comparison) -> Table | None:
     if not comparison.different:
         return None
     return table(
-        (Column("differs"), Column("A"), Column("B")),
-        [(d.name, shown(d.first), shown(d.second)) for d in comparison.different],
+        ("setting", "A", "B"),
+        [(d.name, setting(d.first), setting(d.second)) for d in comparison.different],
     )
 
 
 def _sizes(comparison: Comparison) -> list[str]:
-    by = "row, since each run asks in one way" if comparison.joined_by == "id" else "question"
+    by = "row (one prompt each)" if comparison.joined_by == "id" else "question"
     lines = [f"{comparison.n_compared} questions compared, joined by {by}."]
-    for name, side in (("A", comparison.first), ("B", comparison.second)):
-        if side.n_left_out:
-            lines.append(f"Left out of {name}: {side.n_left_out} of {side.n_planned}.")
+    for name, run in (("A", comparison.first), ("B", comparison.second)):
+        if run.n_left_out:
+            lines.append(f"Left out of {name}: {run.n_left_out} of {run.n_planned}.")
     for n, what in (
-        (comparison.n_without_answer, "have no right answer"),
+        (comparison.n_without_label, "have no reference label"),
         (comparison.n_other_audio, "are about other audio under the same name"),
-        (comparison.n_other_answer, "have another right answer or other answers to choose from"),
+        (comparison.n_other_labels, "have another reference label or label set"),
     ):
         if n:
             lines.append(f"Of those, {n} {what}.")
     lines += [_outcomes("A", comparison.first), _outcomes("B", comparison.second)]
     if comparison.n_same_text == comparison.n_compared:
-        lines.append("Both gave the same text to every question.")
+        lines.append("Both gave the same answer text to every question.")
     return lines
 
 
-def _outcomes(name: str, side: Side) -> str:
-    said = ", ".join(f"{n} {visible(outcome)}" for outcome, n in side.outcomes.items())
-    bad = any(outcome != "parsed" for outcome in side.outcomes)
-    return f"{name}: {said}{' (not parsed is not correct)' if bad else ''}."
+def _outcomes(name: str, run: ComparedRun) -> str:
+    counts = ", ".join(f"{n} {visible(outcome)}" for outcome, n in run.outcomes.items())
+    return f"{name}: {counts}."
 
 
 def _tables(comparison: Comparison, console: Console) -> list[Table]:
     """One table where it fits, else shares and tests one below the other."""
-    by_prompt = any(cell.prompt is not None for cell in comparison.cells)
-    names = (*((Column("prompt"),) if by_prompt else ()), Column("category"))
+    by_prompt = any(group.prompt is not None for group in comparison.groups)
+    names = (*(("prompt",) if by_prompt else ()), "category")
 
-    def of(*columns: Column) -> Table:
+    def of(*heads: str) -> Table:
         rows = []
-        for cell in comparison.cells:
-            told = _told(cell)
-            prompt = [cell.prompt or ALL] if by_prompt else []
-            rows.append([*prompt, cell.category or ALL, *(told[column] for column in columns)])
-        return table((*names, *columns), rows)
+        for group in comparison.groups:
+            values = _values(group)
+            prompt = [group.prompt or ALL] if by_prompt else []
+            rows.append([*prompt, group.category or ALL, *(values[head] for head in heads)])
+        return table([*names, *heads], rows, numbers=heads)
 
-    whole = of(*SHARES, *TESTS)
-    fits = Measurement.get(console, console.options, whole).maximum < console.width
-    return [whole] if fits else [of(*SHARES), of(*TESTS)]
+    wide = of(*SHARES, *TESTS)
+    fits = Measurement.get(console, console.options, wide).maximum < console.width
+    return [wide] if fits else [of(*SHARES), of(*TESTS)]
 
 
-def _told(cell: Cell) -> dict[Column, str]:
-    first, second = cell.accuracies
+def _values(group: ComparedGroup) -> dict[str, str]:
+    first, second = group.accuracies
     values = (
-        str(cell.counts.n),
+        str(group.counts.n),
         f"{100 * first:.1f}",
         f"{100 * second:.1f}",
-        _points(cell.by_source.estimate),
-        _interval(cell.by_source),
-        _interval(cell.bootstrap),
-        str(cell.counts.only_first),
-        str(cell.counts.only_second),
-        _p(cell.p_value),
-        MISSING if cell.p_holm is None else _p(cell.p_holm),
-        MISSING if math.isnan(cell.detectable) else f"{100 * cell.detectable:.1f}",
+        _points(group.by_source.estimate),
+        _interval(group.by_source),
+        _interval(group.bootstrap),
+        str(group.counts.only_first),
+        str(group.counts.only_second),
+        _p(group.p_value),
+        MISSING if group.p_holm is None else _p(group.p_holm),
+        MISSING if math.isnan(group.detectable) else f"{100 * group.detectable:.1f}",
     )
     return dict(zip((*SHARES, *TESTS), values, strict=True))
 
@@ -138,10 +124,10 @@ def _p(p_value: float) -> str:
 
 
 def _cautions(comparison: Comparison) -> list[str]:
-    doubtful = [cell.category or ALL for cell in comparison.cells if cell.in_doubt]
+    doubtful = [group.category or ALL for group in comparison.groups if group.in_doubt]
     if not doubtful:
         return []
     return [
-        "The test takes clips of one source as independent. Where they are not, believe the "
-        f"interval by source, which holds 0 here: {', '.join(map(visible, doubtful))}."
+        "McNemar's test takes clips of one source as independent. Where they are not, use the "
+        f"clustered interval, which includes 0 here: {', '.join(map(visible, doubtful))}."
     ]

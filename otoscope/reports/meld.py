@@ -1,220 +1,193 @@
-"""What came of MELD: scores by emotion, and which answers changed from one model to another.
+"""The report on MELD runs: scores by emotion, and which predictions differ between models.
 
-Every number is made anew from the answers; an utterance that was never answered counts as not
-right. Intervals resample whole dialogues.
+Every number is computed from the raw answers; an unanswered utterance is not correct. Intervals
+resample whole dialogues.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from otoscope.audits.meld import AUDIT, EMOTIONS
-from otoscope.audits.runs import RunError, load_run, read_about
-from otoscope.reports import sheets
-from otoscope.reports.html import render, write
-from otoscope.reports.sheets import Column, Sheet
+from otoscope.audits.runs import RunError
+from otoscope.errors import InputError
+from otoscope.reports.scoring import ScoredRun, score_runs
+from otoscope.reports.tables import ReportTable, TableColumn, in_markdown
+from otoscope.reports.writing import write_report
 from otoscope.statistics.intervals import clustered_interval
 from otoscope.statistics.macro_f1 import score_macro_f1
 from otoscope.statistics.transfer import class_scores, crossed, macro_f1_difference
 
-TITLE = "# MELD report"
-RUN = Column("run", "run", "run")
+RUN = TableColumn("run", "run", "run")
+LETTERS = list(EMOTIONS)
 
 
-@dataclass(frozen=True)
-class Answered:
-    """A run on MELD, one entry an utterance, in order of ids.
+def report(
+    runs: Sequence[Path | str], out: Path | str | None = None, *, dataset: Any = None
+) -> Path:
+    """Writes page, Markdown and CSV; returns the page.
 
-    Attributes:
-        name: Of the run.
-        model: How the model was named.
-        partial: What part of MELD it is about; empty where of all.
-        ids: Of utterances.
-        gold: Letters.
-        said: Letters, None where nothing was answered.
-        dialogues: Which each is from.
-    """
-
-    name: str
-    model: str
-    partial: str
-    ids: tuple[str, ...]
-    gold: tuple[str, ...]
-    said: tuple[str | None, ...]
-    dialogues: tuple[str, ...]
-
-
-def is_meld(run: str | Path) -> bool:
-    """Whether a folder is a run on MELD."""
-    try:
-        return read_about(Path(run)).get("audit") == AUDIT
-    except RunError:
-        return False
-
-
-def read_meld(run: str | Path, name: str | None = None) -> Answered:
-    """Reads a run.
+    Args:
+        runs: Run folders; the first is the baseline of the others.
+        out: The folder; the first run's `report/` when None.
+        dataset: Must be None: this report has no audio players.
 
     Raises:
-        RunError: Not a run on MELD.
+        InputError: No run, or a dataset, is given.
+        RunError: Not MELD runs, or about different utterances.
     """
-    run = Path(run)
-    about = read_about(run)
-    if about.get("audit") != AUDIT:
-        raise RunError(f"{run} is a run of {about.get('audit')!r}, not of {AUDIT!r}")
-    rows = sorted(load_run(run).to_list(), key=lambda row: row["id"])
-    adapter = (about.get("model_description") or {}).get("adapter")
-    model = str(about.get("model") or "")
-    return Answered(
-        name or run.resolve().name,
-        f"{model} + {adapter['name']}" if isinstance(adapter, dict) else model,
-        str(about.get("partial") or ""),
-        tuple(row["id"] for row in rows),
-        tuple(row["label"] for row in rows),
-        tuple(row["text"] if row["status"] == "ok" else None for row in rows),
-        tuple(row["source_id"] for row in rows),
+    if not runs:
+        raise InputError("a report needs at least one run")
+    if dataset is not None:
+        raise InputError("a MELD report has no audio players; leave the dataset out")
+    scored = read_meld(runs)
+    return write_report(
+        Path(out) if out is not None else Path(runs[0]) / "report",
+        tables(scored),
+        heading="MELD report",
+        facts=map(_facts, scored),
+        template="meld.html.jinja",
+        values={"runs": scored, "models": {run.name: model_of(run) for run in scored}},
     )
 
 
-def tables(runs: Sequence[Answered]) -> list[Sheet]:
-    """Scores, scores by emotion, who is taken for whom; then, of each later run, what changed.
+def read_meld(runs: Sequence[Path | str]) -> list[ScoredRun]:
+    """Every run, with its answers in the order of ids.
 
     Raises:
-        RunError: The runs are about different utterances.
+        RunError: Not MELD runs, or about different utterances.
     """
-    base = runs[0]
-    for other in runs[1:]:
-        if other.ids != base.ids or other.gold != base.gold:
+    scored = [
+        ScoredRun(run.name, run.about, run.answers.sort_values("id", ignore_index=True))
+        for run in score_runs(runs, AUDIT)
+    ]
+    first = scored[0]
+    for other in scored[1:]:
+        if not other.answers[["id", "label"]].equals(first.answers[["id", "label"]]):
+            n_different = len(set(first.answers["id"]) ^ set(other.answers["id"]))
             raise RunError(
-                f"{base.name} and {other.name} are about different utterances: "
-                f"{len(set(base.ids) ^ set(other.ids))} are in one only"
+                f"{first.name} and {other.name} are about different utterances: {n_different} are "
+                "in one only"
             )
+    return scored
+
+
+def model_of(run: ScoredRun) -> str:
+    """The model as it was named, with its adapter."""
+    adapter = (run.about.get("model_description") or {}).get("adapter")
+    model = str(run.about.get("model") or "")
+    return f"{model} + {adapter['name']}" if isinstance(adapter, dict) else model
+
+
+def _facts(run: ScoredRun) -> str:
+    partial = f"; **partial: {in_markdown(run.partial)}**" if run.partial else ""
+    name, model = in_markdown(run.name), in_markdown(model_of(run))
+    return f"{name}: {model}, {len(run.answers):,} utterances{partial}"
+
+
+def tables(runs: Sequence[ScoredRun]) -> list[ReportTable]:
+    """Scores, scores by emotion, confusion; then, for each later run, changes from the first."""
     return [
         _scores(runs),
         _by_emotion(runs),
         *(_confusion(run) for run in runs),
-        *(_changes(base, run) for run in runs[1:]),
+        *(_changes(runs[0], run) for run in runs[1:]),
     ]
 
 
-def report(runs: Sequence[str | Path], out: str | Path | None = None) -> Path:
-    """Writes page, Markdown and CSV; returns the page.
-
-    Args:
-        runs: The first is what the others are compared with.
-        out: The folder; the first run's `report/` when None.
-
-    Raises:
-        RunError: Not runs on MELD, or about different utterances.
-    """
-    read = [read_meld(run) for run in runs]
-    made = tables(read)
-    folder = Path(out) if out is not None else Path(runs[0]) / "report"
-    for sheet in made:
-        write(folder / "tables" / f"{sheet.name}.csv", sheets.to_csv(sheet))
-    about = "".join(
-        f"- {sheets.in_markdown(run.name)}: {sheets.in_markdown(run.model)}, {len(run.ids):,} "
-        f"utterances{'; **partial: ' + run.partial + '**' if run.partial else ''}\n"
-        for run in read
-    )
-    text = f"{TITLE}\n\n{about}\n" + "\n".join(sheets.to_markdown(sheet) for sheet in made)
-    write(folder / "report.md", text)
-    named = {sheet.name: sheet for sheet in made}
-    values = {"title": "MELD report", "runs": read, "sheets": named, "swatch": {}, "grey": ""}
-    return write(folder / "index.html", render("meld.html.jinja", values))
+def _columns(run: ScoredRun) -> tuple[list[str], list[str | None], list[str]]:
+    """Reference labels, predictions and dialogues."""
+    answers = run.answers
+    label, prediction, dialogue = (answers[n] for n in ("label", "prediction", "source_id"))
+    return label.tolist(), prediction.tolist(), dialogue.tolist()
 
 
-def _scores(runs: Sequence[Answered]) -> Sheet:
+def _scores(runs: Sequence[ScoredRun]) -> ReportTable:
     rows = []
+    _, baseline, _ = _columns(runs[0])
     for run in runs:
-        found = score_macro_f1(run.gold, run.said, list(EMOTIONS), clusters=run.dialogues)
-        right = [a == b for a, b in zip(run.said, run.gold, strict=True)]
-        share = clustered_interval(np.array(right, bool), np.array(run.dialogues))
+        labels, predictions, dialogues = _columns(run)
+        f1 = score_macro_f1(labels, predictions, LETTERS, clusters=dialogues)
+        correct = (run.answers["outcome"] == "correct").to_numpy(bool)
+        accuracy = clustered_interval(correct, np.array(dialogues))
         row: dict[str, Any] = {
             "run": run.name,
-            "n": len(run.ids),
-            "n_dialogues": len(set(run.dialogues)),
-            "n_unanswered": run.said.count(None),
-            "macro_f1": found["macro_f1"],
-            "macro_f1_low": found["macro_f1_low"],
-            "macro_f1_high": found["macro_f1_high"],
-            "best_constant": found["best_constant"],
-            "accuracy": share.estimate,
-            "accuracy_low": share.low,
-            "accuracy_high": share.high,
+            "n": len(labels),
+            "n_dialogues": len(set(dialogues)),
+            "n_unanswered": predictions.count(None),
+            **{key: f1[key] for key in ("macro_f1", "macro_f1_low", "macro_f1_high")},
+            "best_constant": f1["best_constant"],
+            "accuracy": accuracy.estimate,
+            "accuracy_low": accuracy.low,
+            "accuracy_high": accuracy.high,
         }
         if run is not runs[0]:
-            less = macro_f1_difference(
-                run.gold, run.said, runs[0].said, list(EMOTIONS), run.dialogues
-            )
-            row |= {"change": less.estimate, "change_low": less.low, "change_high": less.high}
+            change = macro_f1_difference(labels, predictions, baseline, LETTERS, dialogues)
+            row |= {"change": change.estimate, "change_low": change.low, "change_high": change.high}
         rows.append(row)
     columns = (
         RUN,
-        Column("n", "utterances", "count"),
-        Column("n_dialogues", "dialogues", "count"),
-        Column("n_unanswered", "not answered", "count"),
-        Column("macro_f1", "macro F1", "share"),
-        Column("macro_f1_low", "95 %", "interval", high="macro_f1_high"),
-        Column("best_constant", "best single answer", "share"),
-        Column("change", "less the first run", "share"),
-        Column("change_low", "95 %", "interval", high="change_high"),
-        Column("accuracy", "right", "share"),
-        Column("accuracy_low", "95 %", "interval", high="accuracy_high"),
+        TableColumn("n", "utterances", "count"),
+        TableColumn("n_dialogues", "dialogues", "count"),
+        TableColumn("n_unanswered", "no prediction", "count"),
+        TableColumn("macro_f1", "macro F1, %", "share"),
+        TableColumn("macro_f1_low", "95 % CI", "interval", high="macro_f1_high"),
+        TableColumn("best_constant", "chance: constant answer, %", "share"),
+        TableColumn("change", "change from the first run, points", "share"),
+        TableColumn("change_low", "95 % CI", "interval", high="change_high"),
+        TableColumn("accuracy", "accuracy, %", "share"),
+        TableColumn("accuracy_low", "95 % CI", "interval", high="accuracy_high"),
     )
     notes = (
-        "The answer is the letter whose token is likeliest at the last place of the input; of "
-        "equals the earliest. Macro F1 is the plain mean over emotions; its intervals resample "
-        "whole dialogues.",
+        "The prediction is the option letter with the largest logit at the last input position; "
+        "ties go to the earliest. Macro F1 is the unweighted mean over emotions. Intervals "
+        "resample whole dialogues.",
     )
-    return Sheet("meld_scores", "Which emotion is heard", columns, tuple(rows), notes)
+    return ReportTable("meld_scores", "Emotion recognition", columns, tuple(rows), notes)
 
 
-def _by_emotion(runs: Sequence[Answered]) -> Sheet:
+def _by_emotion(runs: Sequence[ScoredRun]) -> ReportTable:
     rows = [
         {"run": run.name, "emotion": EMOTIONS[letter], **score._asdict()}
         for run in runs
-        for letter, score in class_scores(run.gold, run.said, list(EMOTIONS)).items()
+        for letter, score in class_scores(*_columns(run)[:2], LETTERS).items()
     ]
     columns = (
         RUN,
-        Column("emotion", "emotion", "name"),
-        Column("n", "utterances", "count"),
-        *(Column(name, name, "share") for name in ("precision", "recall")),
-        Column("f1", "F1", "share"),
+        TableColumn("emotion", "emotion", "name"),
+        TableColumn("n", "utterances", "count"),
+        TableColumn("precision", "precision, %", "share"),
+        TableColumn("recall", "recall, %", "share"),
+        TableColumn("f1", "F1, %", "share"),
     )
-    return Sheet("meld_by_emotion", "By emotion", columns, tuple(rows))
+    return ReportTable("meld_by_emotion", "By emotion", columns, tuple(rows))
 
 
-def _confusion(run: Answered) -> Sheet:
-    counts = crossed(run.gold, run.said, list(EMOTIONS))
-    return _square(
-        f"meld_confusion_{run.name}", f"{run.name}: right emotion, and what was answered",
-        "right", counts.tolist(),
+def _confusion(run: ScoredRun) -> ReportTable:
+    labels, predictions, _ = _columns(run)
+    return _cross_table(
+        f"meld_confusion_{run.name}", f"{run.name}: confusion matrix, reference by prediction",
+        "reference", labels, predictions,
     )  # fmt: skip
 
 
-def _changes(base: Answered, tuned: Answered) -> Sheet:
-    counts = crossed(base.said, tuned.said, list(EMOTIONS))
-    return _square(
-        f"meld_changes_{tuned.name}",
-        f"What became of the answers of {base.name} in {tuned.name}",
-        f"answer of {base.name}", counts.tolist(),
+def _changes(baseline: ScoredRun, run: ScoredRun) -> ReportTable:
+    return _cross_table(
+        f"meld_changes_{run.name}",
+        f"Predictions of {baseline.name} (row) by predictions of {run.name} (column)",
+        f"predicted by {baseline.name}", _columns(baseline)[1], _columns(run)[1],
     )  # fmt: skip
 
 
-def _square(name: str, title: str, corner: str, counts: list[list[int]]) -> Sheet:
+def _cross_table(
+    name: str, title: str, corner: str, down: Sequence[str | None], across: Sequence[str | None]
+) -> ReportTable:
     emotions = list(EMOTIONS.values())
     rows = tuple(
         {"row": emotion, **dict(zip(emotions, line, strict=True)), "all": sum(line)}
-        for emotion, line in zip(emotions, counts, strict=True)
+        for emotion, line in zip(emotions, crossed(down, across, LETTERS).tolist(), strict=True)
     )
-    columns = (
-        Column("row", corner),
-        *(Column(emotion, emotion, "count") for emotion in emotions),
-        Column("all", "all", "count"),
-    )
-    return Sheet(name, title, columns, rows)
+    counts = (TableColumn(key, key, "count") for key in (*emotions, "all"))
+    return ReportTable(name, title, (TableColumn("row", corner), *counts), rows)

@@ -1,25 +1,26 @@
-"""Two runs side by side: what differs in how they were made, and which questions they share.
+"""Two runs side by side: differences in their settings, and the questions they share.
 
-Questions are the same when their `question_id` is, and their clips and their right answer too. Two
-runs that each ask in one way, and not in the same one, are joined by the `id` of the row instead:
-the same clips, asked about in other words.
+Questions are the same when their `question_id` is, and their clips and their labels too. Two runs
+with one prompt each, and not the same one, are joined by the `id` of the dataset's row instead: the
+same clips, with another prompt.
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from otoscope.audits.runs import RunError, load_run, read_about
+import pandas as pd
 
-Row = Mapping[str, Any]
-FIRST_SAID = ("model", "revision", "adapter", "prompt", "generation", "version")
-UNTOLD = frozenset({"created", "schema", "plan_sha256"})  # plans are compared row by row
+from otoscope.audits.runs import RunError
+from otoscope.reports.scoring import ScoredRun
+
+FIRST_NAMED = ("model", "revision", "adapter", "prompt", "generation", "version")
+NOT_COMPARED = frozenset({"created", "schema", "plan_sha256"})  # plans are compared row by row
 N_NAMED = 3
 
 
-class Different(NamedTuple):
-    """Something that two runs do not have in common; None where a run does not have it."""
+class RunDifference(NamedTuple):
+    """A setting in which two runs differ; None where a run does not have it."""
 
     name: str
     first: Any
@@ -30,42 +31,33 @@ class Pairing(NamedTuple):
     """Questions of two runs.
 
     Attributes:
-        pairs: What both ask, in the order of the first.
-        by: What they were joined by.
+        first, second: Answers to the questions that both have, in the order of the first run.
+        by: The column that they were joined by.
         only_first, only_second: Keys that the other does not have.
         other_audio: Keys of questions about other clips, under the same name.
-        other_answer: Keys of questions with another right answer or other answers to choose from.
+        other_labels: Keys of questions with another reference label or another label set.
     """
 
-    pairs: list[tuple[Row, Row]]
+    first: pd.DataFrame
+    second: pd.DataFrame
     by: Literal["question_id", "id"]
     only_first: list[str]
     only_second: list[str]
     other_audio: list[str]
-    other_answer: list[str]
+    other_labels: list[str]
 
 
-def read_run(run: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What run.json says, and each planned question with its deciding attempt.
-
-    Raises:
-        RunError: Not a run, of another schema, or damaged.
-    """
-    return read_about(run), load_run(run).to_list()
-
-
-def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Different]:
-    """What two run.json files say differently, models and prompts first.
+def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[RunDifference]:
+    """Settings in which two run.json files differ, models and prompts first.
 
     >>> differences({"model": {"name": "a", "seed": 1}}, {"model": {"name": "b", "seed": 1}})
-    [Different(name='model.name', first='a', second='b')]
+    [RunDifference(name='model.name', first='a', second='b')]
     """
     flat_first, flat_second = _flat(first), _flat(second)
-    names = dict.fromkeys((*flat_first, *flat_second))
     found = [
-        Different(name, flat_first.get(name), flat_second.get(name))
-        for name in names
-        if name not in UNTOLD and flat_first.get(name) != flat_second.get(name)
+        RunDifference(name, flat_first.get(name), flat_second.get(name))
+        for name in dict.fromkeys((*flat_first, *flat_second))
+        if name not in NOT_COMPARED and flat_first.get(name) != flat_second.get(name)
     ]
     return sorted(found, key=lambda d: (_rank(d.name), d.name))
 
@@ -81,81 +73,83 @@ def _flat(about: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 
 def _rank(name: str) -> int:
-    hits = [rank for rank, word in enumerate(FIRST_SAID) if word in name]
-    return min(hits, default=len(FIRST_SAID))
+    hits = [rank for rank, word in enumerate(FIRST_NAMED) if word in name]
+    return min(hits, default=len(FIRST_NAMED))
 
 
-def pair(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> Pairing:
+def pair(first: ScoredRun, second: ScoredRun) -> Pairing:
     """Joins the questions of two runs.
 
     Raises:
         RunError: A plan has the same question twice.
     """
-    asked = [{row["prompt_name"] for row in rows} for rows in (first, second)]
-    other_words = len(asked[0]) == len(asked[1]) == 1 and asked[0] != asked[1]
-    by: Literal["question_id", "id"] = "id" if other_words else "question_id"
+    one, two = ({*run.answers["prompt_name"]} for run in (first, second))
+    other_prompt = len(one) == len(two) == 1 and one != two
+    by: Literal["question_id", "id"] = "id" if other_prompt else "question_id"
     left, right = _by_key(first, by), _by_key(second, by)
-    pairs: list[tuple[Row, Row]] = []
-    other_audio, other_answer = [], []
-    for key, row in left.items():
-        if key not in right:
-            continue
-        other = right[key]
-        if _sound(row, other_words) != _sound(other, other_words):
-            other_audio.append(key)
-        elif _answers(row) != _answers(other):
-            other_answer.append(key)
-        else:
-            pairs.append((row, other))
+    shared = left.index[left.index.isin(right.index)]
+    a, b = left.loc[shared], right.loc[shared]
+    audio = _differ(_audio(a, other_prompt), _audio(b, other_prompt))
+    labels = ~audio & (_differ(a["label"], b["label"]) | _differ(_label_sets(a), _label_sets(b)))
+    same = ~audio & ~labels
     return Pairing(
-        pairs,
+        a[same],
+        b[same],
         by,
-        [key for key in left if key not in right],
-        [key for key in right if key not in left],
-        other_audio,
-        other_answer,
+        left.index.difference(shared, sort=False).tolist(),
+        right.index.difference(shared, sort=False).tolist(),
+        shared[audio].tolist(),
+        shared[labels].tolist(),
     )
 
 
-def _by_key(rows: Iterable[dict[str, Any]], by: str) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        if row[by] in found:
-            raise RunError(f"a plan has {row[by]!r} twice, so its answers cannot be told apart")
-        found[row[by]] = row
-    return found
+def _by_key(run: ScoredRun, by: str) -> pd.DataFrame:
+    answers = run.answers.set_index(by, drop=False)
+    twice = answers.index[answers.index.duplicated()]
+    if len(twice):
+        raise RunError(f"the plan of {run.name} has {twice[0]!r} twice; such runs do not compare")
+    return answers
 
 
-def _sound(row: Row, own_clip_only: bool) -> list[str | None]:
-    """Hashes of the clips; only of what the question is about where examples may come before it."""
-    hashes = list(row["audio_sha256"] or ())
-    ids = list(row["audio_ids"] or ())
-    if own_clip_only and len(ids) == len(hashes):
-        return [sha for name, sha in zip(ids, hashes, strict=True) if name == row["id"]]
-    return hashes
+def _differ(first: pd.Series, second: pd.Series) -> pd.Series:
+    different = [a != b for a, b in zip(first, second, strict=True)]
+    return pd.Series(different, index=first.index, dtype=bool)
 
 
-def _answers(row: Row) -> tuple[str | None, list[str]]:
-    return row["label"], sorted(row["labels"] or ())
+def _audio(answers: pd.DataFrame, own_clip_only: bool) -> pd.Series:
+    """Hashes of the clips; only of the row's own clip where few-shot examples may precede it."""
+
+    def hashes(row: Any) -> list[str | None]:
+        found, ids = list(row.audio_sha256 or ()), list(row.audio_ids or ())
+        if own_clip_only and len(ids) == len(found):
+            return [sha for name, sha in zip(ids, found, strict=True) if name == row.id]
+        return found
+
+    columns = answers[["id", "audio_ids", "audio_sha256"]]
+    return pd.Series([hashes(row) for row in columns.itertuples()], index=answers.index)
 
 
-def refuse_unlike(pairing: Pairing, names: tuple[str, str]) -> None:
-    """Nothing, if both runs ask about the same.
+def _label_sets(answers: pd.DataFrame) -> pd.Series:
+    return answers["labels"].map(lambda labels: sorted(labels or ()))
+
+
+def require_same_questions(pairing: Pairing, names: tuple[str, str]) -> None:
+    """Nothing, if both runs have the same questions.
 
     Raises:
-        RunError: They do not; how many and some of them are named.
+        RunError: They do not; how many differ and some of them are named.
     """
     found = [
         (f"only in {names[0]}", pairing.only_first),
         (f"only in {names[1]}", pairing.only_second),
         ("about other audio under the same name", pairing.other_audio),
-        ("with another right answer or other answers to choose from", pairing.other_answer),
+        ("with another reference label or label set", pairing.other_labels),
     ]
     unlike = [f"{_counted(keys)} {what} ({_some(keys)})" for what, keys in found if keys]
     if unlike:
-        shared = len(pairing.pairs)
+        shared = len(pairing.first)
         rest = f"--common compares the {shared} they share" if shared else "they share no question"
-        raise RunError(f"the runs do not ask the same: {'; '.join(unlike)}; {rest}")
+        raise RunError(f"the runs have different questions: {'; '.join(unlike)}; {rest}")
 
 
 def _counted(keys: list[str]) -> str:
@@ -167,17 +161,19 @@ def _some(keys: list[str]) -> str:
     return ", ".join(repr(key) for key in keys[:N_NAMED]) + more
 
 
-def wording(pairing: Pairing) -> list[Different]:
-    """Texts and parsers that differ between questions joined to one another."""
+def wording(pairing: Pairing) -> list[RunDifference]:
+    """Prompt texts and parsers that differ between joined questions."""
     found = []
     for name, column in (("text", "prompt"), ("parser", "parser")):
-        unlike = [(a[column], b[column]) for a, b in pairing.pairs if a[column] != b[column]]
-        if unlike:
-            found.append(Different(f"{name} of {len(unlike)} questions, as in", *unlike[0]))
+        first, second = pairing.first[column], pairing.second[column]
+        unlike = _differ(first, second)
+        if n := int(unlike.sum()):
+            values = first[unlike].iloc[0], second[unlike].iloc[0]
+            found.append(RunDifference(f"{name} of {n} questions, as in", *values))
     return found
 
 
-def shown(value: Any) -> str:
+def setting(value: Any) -> str:
     """A setting as text."""
     if value is None:
         return "–"

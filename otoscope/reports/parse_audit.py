@@ -1,11 +1,9 @@
-"""Raw answers of a run by the rule that fired on them, and what the rules may be blind to.
+"""Raw answers of a run by the parser rule that fired, and those that the rules may misread.
 
-Every planned question is in it exactly once. Answers whose call ended well are read by their
-question's own parser, or by the one asked for; the others are listed by status, unread.
+Every planned question is counted exactly once. Answers whose call ended well are parsed by their
+question's own parser, or by the one named; the others are listed by status, unparsed.
 """
 
-import csv
-import io
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,24 +13,23 @@ from rich.console import Console
 from rich.text import Text
 
 from otoscope.models.base import Status
-from otoscope.reports.pairing import read_run
-from otoscope.reports.terminal import Column, table, visible
-from otoscope.reports.verdicts import UNANSWERED, parser_of
+from otoscope.reports.scoring import score_runs
+from otoscope.reports.tables import csv_text
+from otoscope.reports.terminal import table, visible
 from otoscope.responses.audit import MARKS, Audit, audit
 from otoscope.responses.signs import SHAPES
 
-UNREAD = "not read"
+NOT_PARSED = "not parsed"
 N_SHOWN = 10
 LONGEST = 300
 MEANINGS = {
-    "blind": "answers that the rule may be blind to",
     "blind_negation": "a label was taken although a direction is negated (does not increase)",
-    "blind_words": "a direction in words the rule does not see (increasing, louder)",
+    "blind_words": "a direction in words that the rule does not know (increasing, louder)",
     "blind_first_hit": "the first word was taken although a later one contradicts it",
-    "refusing": "say that they cannot or will not answer",
+    "refusing": "refuse to answer",
     "uncertain": "hedge",
     "negated": "negate a direction",
-    "unseen": "name a direction in a word the rule did not see",
+    "unseen": "name a direction in a word that the rule does not know",
 }
 
 
@@ -43,34 +40,31 @@ class RunAudit:
     Attributes:
         run: Its folder, as given.
         n_planned: Questions in its plan.
-        by_parser: For each parser the answers read by it.
-        unread: By status and text, how many answers were not read.
+        by_parser: For each parser the answers parsed by it.
+        not_parsed: By status and text, how many answers were not parsed.
     """
 
     run: str
     n_planned: int
     by_parser: dict[str, Audit]
-    unread: dict[tuple[str, str | None], int]
+    not_parsed: dict[tuple[str, str | None], int]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Distinct texts as flat rows: read ones by parser and rule, then those not read."""
+        """Distinct texts as flat rows: by parser and rule, then those not parsed."""
         rows: list[dict[str, Any]] = [
             {"parser": parser, "status": Status.OK.value, **row}
             for parser, found in self.by_parser.items()
             for row in found.rows()
         ]
-        for (status, text), n in self.unread.items():
-            rows.append({"parser": None, "status": status, "rule": UNREAD, "n": n, "text": text})
+        for (status, text), n in self.not_parsed.items():
+            row = {"parser": None, "status": status, "rule": NOT_PARSED, "n": n, "text": text}
+            rows.append(row)
         return rows
 
     def to_csv(self) -> str:
-        """The rows as CSV, texts as they came."""
-        buffer = io.StringIO()
-        head = ["parser", "status", "rule", "label", "n", "shape", *MARKS, "text"]
-        writer = csv.DictWriter(buffer, head, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows())
-        return buffer.getvalue()
+        """The rows as CSV, texts unchanged."""
+        keys = ["parser", "status", "rule", "label", "n", "shape", *MARKS, "text"]
+        return csv_text(keys, self.rows())
 
 
 def audit_run(run: Path | str, *, parser: str | None = None) -> RunAudit:
@@ -78,32 +72,28 @@ def audit_run(run: Path | str, *, parser: str | None = None) -> RunAudit:
 
     Args:
         run: A run folder.
-        parser: A name in `PARSERS` to read every answer by, instead of each question's own.
+        parser: A name in `PARSERS` to parse every answer by, instead of each question's own.
 
     Raises:
         RunError: Not a run.
         LookupError: No parser has that name.
     """
-    _, rows = read_run(Path(run))
-    of: dict[str, list[dict[str, Any]]] = {parser: []} if parser else {}
-    unread: Counter[tuple[str, str | None]] = Counter()
-    for row in rows:
-        if row["status"] == Status.OK:
-            of.setdefault(parser or parser_of(row), []).append(row)
-        else:
-            unread[row["status"] or UNANSWERED, row["text"]] += 1
+    (scored,) = score_runs([run])
+    ok = scored.answers["status"] == Status.OK.value
+    answered, others = scored.answers[ok], scored.answers[~ok]
+    by_parser = {parser: answered} if parser else dict(list(answered.groupby("parser")))
+    statuses = others["status"].where(others["status"].notna(), "unanswered")
+    counts = Counter(zip(statuses, others["text"], strict=True))
     return RunAudit(
         str(run),
-        len(rows),
+        len(scored.answers),
         {
             name: audit(
-                [row["text"] for row in answered],
-                parser=name,
-                text_truncated=[row["text_truncated"] for row in answered],
+                own["text"].tolist(), parser=name, text_truncated=own["text_truncated"].tolist()
             )
-            for name, answered in sorted(of.items())
+            for name, own in by_parser.items()
         },
-        dict(sorted(unread.items(), key=lambda u: (u[0][0], -u[1], u[0][1] or ""))),
+        dict(sorted(counts.items(), key=lambda u: (u[0][0], -u[1], u[0][1] or ""))),
     )
 
 
@@ -116,21 +106,21 @@ def print_audit(found: RunAudit, console: Console, *, n_texts: int = N_SHOWN) ->
         n_texts: How many texts of each rule.
     """
 
-    def say(line: str) -> None:
-        console.print(Text(line), soft_wrap=True)
+    def line(text: str) -> None:
+        console.print(Text(text), soft_wrap=True)
 
-    n_read = sum(each.n for each in found.by_parser.values())
-    say(f"{visible(found.run)}: {found.n_planned} questions planned, {n_read} answers read.")
+    n_parsed = sum(each.n for each in found.by_parser.values())
+    line(f"{visible(found.run)}: {found.n_planned} questions planned, {n_parsed} answers parsed.")
     for parser, each in found.by_parser.items():
-        say(f"\nParser {parser}: {each.n} answers")
+        line(f"\nParser {parser}: {each.n} answers")
         console.print(_sums(each))
-        say(_blind(parser, each))
+        line(_doubtful(parser, each))
         console.print(_texts(each, n_texts))
-    if found.unread:
-        say(f"\nNot read: {sum(found.unread.values())}")
-        rows = [[status, str(n), _short(text)] for (status, text), n in found.unread.items()]
-        heads = (Column("status"), Column("n", True), Column("text"))
-        console.print(table(heads, [*rows[:n_texts], *_rest(rows[n_texts:], 1)]))
+    if found.not_parsed:
+        line(f"\nNot parsed: {sum(found.not_parsed.values())}")
+        rows = [[status, str(n), _short(text)] for (status, text), n in found.not_parsed.items()]
+        shown = [*rows[:n_texts], *_rest(rows[n_texts:], 1)]
+        console.print(table(("status", "n", "text"), shown, numbers=("n",)))
 
 
 def _sums(each: Audit) -> Any:
@@ -139,24 +129,19 @@ def _sums(each: Audit) -> Any:
     for answer in each.answers:
         counts[answer.rule, answer.signs.shape] += answer.n
     shapes = [shape for shape in SHAPES if each.by_shape[shape]]
-    heads = (Column("rule"), Column("n", True), *(Column(shape, True) for shape in shapes))
     rows = [
         [rule, str(n), *(str(counts[rule, shape]) for shape in shapes)]
         for rule, n in each.by_rule.items()
     ]
     rows.append(["all", str(each.n), *(str(each.by_shape[shape]) for shape in shapes)])
-    return table(heads, rows)
+    return table(["rule", "n", *shapes], rows, numbers=["n", *shapes])
 
 
-def _blind(parser: str, each: Audit) -> str:
+def _doubtful(parser: str, each: Audit) -> str:
     n = each.marks["blind"]
     share = f" ({100 * n / each.n:.1f} %)" if each.n else ""
-    lines = [f"{n} of {each.n} answers may say something that rule {parser} is blind to{share}."]
-    lines += [
-        f"  {each.marks[mark]} {MEANINGS[mark]}"
-        for mark in MEANINGS
-        if mark != "blind" and each.marks[mark]
-    ]
+    lines = [f"{n} of {each.n} answers may be misread by the rules of {parser}{share}."]
+    lines += [f"  {each.marks[m]} {text}" for m, text in MEANINGS.items() if each.marks[m]]
     return "\n".join(lines)
 
 
@@ -177,11 +162,11 @@ def _texts(each: Audit, n_texts: int) -> Any:
         ]
         rows += [*of_rule[:n_texts], *_rest(of_rule[n_texts:], 2)]
     heads = ("rule", "label", "n", "shape", "marks", "text")
-    return table([Column(head, head == "n") for head in heads], rows)
+    return table(heads, rows, numbers=("n",))
 
 
 def _rest(rows: list[list[str]], column: int) -> list[list[str]]:
-    """One row that stands for those not shown."""
+    """One row for those not shown."""
     if not rows:
         return []
     made = [""] * len(rows[0])

@@ -1,81 +1,83 @@
-"""One item of a run: what was asked, what is right, all that came back and how it is read."""
+"""One item of a run: its questions and labels, every answer, and how each parser reads it."""
 
 import difflib
 import hashlib
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from otoscope.audits.items import Items
-from otoscope.audits.runs import attempts, deciding
+from otoscope.audits.runs import ANSWER_SCHEMA, attempts, deciding
 from otoscope.registry import UnknownName
-from otoscope.reports.pairing import read_run, shown
+from otoscope.reports.pairing import setting
+from otoscope.reports.scoring import score_runs
 from otoscope.reports.terminal import indented, visible
-from otoscope.reports.verdicts import Verdict, parser_of, verdict
 from otoscope.responses import PARSERS, Parsed
 from otoscope.responses.signs import Signs, signs_of
 
 N_NEAR = 3
-OF_TEXT = frozenset({"question_id", "text", "status", "first_text"})
+ANSWER_TEXT = frozenset({"question_id", "text", "status", "first_text"})
+OWN_LINE = frozenset({
+    "question_id", "id", "label", "labels", "parser", "prompt_name", "prompt", "audio_ids",
+    "audio_sha256", "prediction", "rule", "exact", "outcome",
+})  # fmt: skip
 
 
-class Attempt(NamedTuple):
-    """One line of a journal.
+class ParsedAttempt(NamedTuple):
+    """One attempt at a question.
 
     Attributes:
-        line: What it says.
-        decides: Whether it is the one that counts.
-        read: For each parser what it makes of the text.
-        signs: What the text looks like to the question's own parser.
+        line: Its line of the answers file.
+        decides: Whether it is the one that is scored.
+        parsed: For each parser what it reads in the text.
+        signs: Of the text, for the question's own parser.
     """
 
     line: Mapping[str, Any]
     decides: bool
-    read: dict[str, Parsed]
+    parsed: dict[str, Parsed]
     signs: Signs
 
 
 @dataclass(frozen=True)
-class ShownQuestion:
-    """One question about the item, with everything that came back."""
+class QuestionRecord:
+    """One question about the item: its scored row, and every attempt."""
 
     row: Mapping[str, Any]
-    attempts: tuple[Attempt, ...]
-    verdict: Verdict
+    attempts: tuple[ParsedAttempt, ...]
 
 
 @dataclass(frozen=True)
-class Shown:
+class ItemRecord:
     """One item of a run.
 
     Attributes:
         id: Of the dataset's row.
         questions: Those about it.
         columns: The dataset's row without its audio; empty where no dataset was given.
-        audio: Whether the dataset's audio is what was asked about; None where that is not known.
+        same_audio: Whether the dataset has the audio of the run; None where that is not known.
     """
 
     id: str
-    questions: tuple[ShownQuestion, ...]
+    questions: tuple[QuestionRecord, ...]
     columns: Mapping[str, Any]
-    audio: bool | None
+    same_audio: bool | None
 
     def text(self) -> str:
-        """For a terminal; nothing in it can steer one."""
+        """For a terminal, with control characters escaped."""
         lines = [f"id  {visible(self.id)}"]
-        lines += [f"{visible(name)}  {visible(shown(v))}" for name, v in self.columns.items()]
-        if self.audio is not None:
-            same = "the same as was asked about" if self.audio else "NOT what was asked about"
+        lines += [f"{visible(name)}  {visible(setting(v))}" for name, v in self.columns.items()]
+        if self.same_audio is not None:
+            same = "the same as in the run" if self.same_audio else "NOT the same as in the run"
             lines.append(f"audio in the dataset  {same}")
         for question in self.questions:
             lines += ["", *_question(question)]
         return "\n".join(lines)
 
 
-def show(run: Path | str, name: str, dataset: Items | None = None) -> Shown:
-    """Everything a run knows about one item.
+def show(run: Path | str, name: str, dataset: Items | None = None) -> ItemRecord:
+    """Everything that a run has on one item.
 
     Args:
         run: A run folder.
@@ -87,19 +89,22 @@ def show(run: Path | str, name: str, dataset: Items | None = None) -> Shown:
         LookupError: The run, or the dataset, has no such item; near names are given.
         DatasetError: The dataset has no audio for it.
     """
-    _, rows = read_run(Path(run))
-    chosen = [row for row in rows if name in (row["id"], row["question_id"])]
-    if not chosen:
-        raise UnknownName(_unknown(name, run, rows))
+    (scored,) = score_runs([run])
+    answers = scored.answers
+    rows = answers[(answers["id"] == name) | (answers["question_id"] == name)].to_dict("records")
+    if not rows:
+        raise UnknownName(_unknown(name, run, answers["id"], answers["question_id"]))
     lines = _lines(Path(run))
-    item = chosen[0]["id"]
+    item = rows[0]["id"]
     columns = {} if dataset is None else _row_of(dataset, item)
     sha256 = None if dataset is None else hashlib.sha256(dataset.audio_bytes(item)).hexdigest()
-    return Shown(
+    return ItemRecord(
         id=item,
-        questions=tuple(_with_attempts(row, lines.get(row["question_id"], [])) for row in chosen),
+        questions=tuple(_with_attempts(row, lines.get(row["question_id"], [])) for row in rows),
         columns=columns,
-        audio=None if sha256 is None else all(_asked_about(row, sha256) for row in chosen),
+        same_audio=None
+        if sha256 is None
+        else all(sha256 in (row["audio_sha256"] or ()) for row in rows),
     )
 
 
@@ -110,33 +115,30 @@ def _lines(run: Path) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _unknown(name: str, run: Path | str, rows: list[dict[str, Any]]) -> str:
-    ids = dict.fromkeys(row["id"] for row in rows)
-    of_questions = [row["question_id"] for row in rows] if "|" in name else []
-    near = difflib.get_close_matches(name, [*ids, *of_questions], n=N_NEAR)
-    near = near or [known for known in ids if name and name in known][:N_NEAR]
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {len(ids)} ids"
-    some = f", such as {next(iter(ids))!r}" if ids and not near else ""
+def _unknown(name: str, run: Path | str, ids: Iterable[str], question_ids: Iterable[str]) -> str:
+    known = list(dict.fromkeys(ids))
+    candidates = [*known, *question_ids] if "|" in name else known
+    near = difflib.get_close_matches(name, candidates, n=N_NEAR)
+    near = near or [each for each in known if name and name in each][:N_NEAR]
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {len(known)} ids"
+    some = f", such as {known[0]!r}" if known and not near else ""
     return f"{run} has no item {name!r}; {hint}{some}"
 
 
-def _with_attempts(row: dict[str, Any], lines: list[dict[str, Any]]) -> ShownQuestion:
+def _with_attempts(row: dict[str, Any], lines: list[dict[str, Any]]) -> QuestionRecord:
     numbered = [{**line, "position": i} for i, line in enumerate(lines)]
     last = deciding(numbered).get(row["question_id"], {}).get("position")
-    own = PARSERS[parser_of(row)]
-    return ShownQuestion(
-        row,
-        tuple(
-            Attempt(
-                line,
-                i == last,
-                {name: parse(line["text"]) for name, parse in PARSERS.items()},
-                signs_of(line["text"], own, truncated=bool(line.get("text_truncated"))),
-            )
-            for i, line in enumerate(lines)
-        ),
-        verdict(row),
+    own = PARSERS[row["parser"]]
+    found = tuple(
+        ParsedAttempt(
+            line,
+            i == last,
+            {name: parse(line["text"]) for name, parse in PARSERS.items()},
+            signs_of(line["text"], own, truncated=bool(line.get("text_truncated"))),
+        )
+        for i, line in enumerate(lines)
     )
+    return QuestionRecord(row, found)
 
 
 def _row_of(items: Items, name: str) -> dict[str, Any]:
@@ -146,62 +148,48 @@ def _row_of(items: Items, name: str) -> dict[str, Any]:
     raise UnknownName(f"the dataset has no row {name!r}")
 
 
-def _asked_about(row: Mapping[str, Any], sha256: str) -> bool:
-    return sha256 in (row["audio_sha256"] or ())
-
-
-def _question(question: ShownQuestion) -> list[str]:
-    row, found = question.row, question.verdict
-    sounds = zip(row["audio_ids"] or (), row["audio_sha256"] or (), strict=False)
-    about = {
-        name: row[name]
-        for name in (
-            "category", "attribute", "config", "profile", "direction", "curve", "tier",
-            "source_id", "speaker_id", "no_effect", "audio_s",
-        )
-        if row[name] is not None
-    }  # fmt: skip
-    said = found.label or "no label"
-    right = "right" if found.correct else "not right"
-    if row["label"] is None:
-        right = "nothing is right or wrong here"
+def _question(question: QuestionRecord) -> list[str]:
+    row = question.row
+    clips = zip(row["audio_ids"] or (), row["audio_sha256"] or (), strict=False)
+    columns = {
+        name: value
+        for name, value in row.items()
+        if value is not None and name not in OWN_LINE and name not in ANSWER_SCHEMA.names
+    }
+    prediction, parser = row["prediction"] or "no prediction", row["parser"]
     lines = [
         f"question  {visible(row['question_id'])}",
-        *(f"  {name}  {visible(shown(value))}" for name, value in about.items()),
-        *(f"  clip  {visible(name or '–')}  sha256 {visible(sha or '–')}" for name, sha in sounds),
-        "  asked, word for word:",
+        *(f"  {visible(name)}  {visible(setting(value))}" for name, value in columns.items()),
+        *(f"  clip  {visible(name or '–')}  sha256 {visible(sha or '–')}" for name, sha in clips),
+        "  prompt:",
         indented(row["prompt"] or "", "  | "),
-        f"  answers to choose from  {visible(shown(row['labels']))}",
-        f"  right answer  {visible(shown(row['label']))}",
-        f"  verdict  {visible(found.outcome)}: {said}, {right} (parser {visible(parser_of(row))})",
+        f"  labels  {visible(setting(row['labels']))}",
+        f"  reference  {visible(setting(row['label']))}",
+        f"  outcome  {row['outcome']}: {visible(prediction)} (parser {visible(parser)})",
     ]
     if not question.attempts:
-        lines.append("  never answered")
+        lines.append("  no answer")
     for i, attempt in enumerate(question.attempts, start=1):
-        lines += _attempt(i, attempt, parser_of(row))
+        lines += _attempt(i, attempt, parser)
     return lines
 
 
-def _attempt(number: int, attempt: Attempt, own: str) -> list[str]:
+def _attempt(number: int, attempt: ParsedAttempt, own: str) -> list[str]:
     line = attempt.line
-    lines = [
-        f"  answer {number}{' (counts)' if attempt.decides else ''}  {visible(line['status'])}"
-    ]
-    for name, text in (("first try", line.get("first_text")), ("text", line["text"])):
-        if text is not None:
-            lines += [f"    {name}:", indented(text, "    | ")]
-        elif name == "text":
-            lines.append("    no text")
+    scored = " (scored)" if attempt.decides else ""
+    lines = [f"  answer {number}{scored}  {visible(line['status'])}"]
+    if line.get("first_text") is not None:
+        lines += ["    text before the retry:", indented(line["first_text"], "    | ")]
+    if line["text"] is not None:
+        lines += ["    text:", indented(line["text"], "    | ")]
+    else:
+        lines.append("    no text")
     for name, value in line.items():
-        if name not in OF_TEXT and value not in (None, "", False):
-            lines.append(f"    {visible(name)}  {visible(_setting(value))}")
+        if name not in ANSWER_TEXT and value not in (None, "", False):
+            lines.append(f"    {visible(name)}  {visible(setting(value))}")
     marks = [name for name, there in attempt.signs._asdict().items() if there is True]
-    lines.append(f"    looks like  {', '.join([attempt.signs.shape, *marks])}")
-    for name, (label, rule) in attempt.read.items():
+    lines.append(f"    shape and signs  {', '.join([attempt.signs.shape, *marks])}")
+    for name, (label, rule) in attempt.parsed.items():
         mark = " *" if name == own else ""
         lines.append(f"    {name}{mark}  {label or 'no label'} ({rule})")
     return lines
-
-
-def _setting(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

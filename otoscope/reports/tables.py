@@ -1,187 +1,231 @@
-"""Tables of percentages from counts, the same for a run and for published results.
+"""Tables of a report: rows are plain dicts of unrounded numbers; rounding happens on printing.
 
-A cell keeps its share as an exact fraction. The average of a row is the plain mean of its cells
-before rounding, each column with the same weight: 50.02, 50.06 and 50.06 average 50.0, not 50.1.
-Printing rounds to one decimal, and a tie goes to the even digit: 50.25 becomes 50.2. The published
-tables do both, save that the one on beeps sends ties up.
+Shares are 0 to 1 in rows and in CSV, per cent in print: one decimal, and a tie goes to the even
+digit, 50.25 to 50.2, as in the published tables (save the one on beeps, where ties go up). Columns
+without a value in any row are left out: a dataset may not have them.
 """
 
-import csv
-import io
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import pandas as pd
 
 MISSING = "–"
+Kind = Literal["text", "name", "run", "raw", "count", "share", "interval", "p", "number"]
+Ties = Literal["even", "up"]
+TEXT_KINDS = ("text", "name", "run", "raw")
+DENOMINATOR = 10**7  # a share of counts up to this is recovered exactly, so that ties round evenly
 
-
-class Tally(NamedTuple):
-    """Counts of the answers that one cell is about.
-
-    Attributes:
-        n: Answers asked for: the denominator of accuracy, whatever came back.
-        n_correct: Correct ones.
-        n_unparsed: Those without a label.
-        n_increase: Those that say "increase"; None where that is not known.
-    """
-
-    n: int
-    n_correct: int
-    n_unparsed: int
-    n_increase: int | None = None
-
-
-Measure = Callable[[Tally], Fraction | None]
-
-
-def accuracy(tally: Tally) -> Fraction | None:
-    """Correct of all that were asked for; None of nothing."""
-    return _share(tally.n_correct, tally.n)
-
-
-def parsed_rate(tally: Tally) -> Fraction | None:
-    """Answers with a label of all that were asked for; None of nothing."""
-    return _share(tally.n - tally.n_unparsed, tally.n)
-
-
-def increase_share(tally: Tally) -> Fraction | None:
-    """ "Increase" of the answers with a label; None of nothing and where it is not known."""
-    if tally.n_increase is None:
-        return None
-    return _share(tally.n_increase, tally.n - tally.n_unparsed)
-
-
-def _share(part: int, whole: int) -> Fraction | None:
-    return Fraction(part, whole) if whole else None
-
-
-def total(tallies: Iterable[Tally]) -> Tally:
-    """All counts added up."""
-    chosen = list(tallies)
-    said = [tally.n_increase for tally in chosen]
-    known = [count for count in said if count is not None]
-    return Tally(
-        sum(t.n for t in chosen),
-        sum(t.n_correct for t in chosen),
-        sum(t.n_unparsed for t in chosen),
-        sum(known) if len(known) == len(said) else None,
-    )
+Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Row:
-    """A row of a table: shares from 0 to 1, None where there is nothing to show."""
+class TableColumn:
+    """A named column.
 
-    name: str
-    cells: tuple[Fraction | None, ...]
+    Attributes:
+        key: Where its value is in a row, and its name in CSV.
+        head: Its name in print.
+        kind: How it is printed. `name` is a category or the like, printed with blanks for its
+            underscores; `run` the name of a run; `raw` text from a model or a server.
+        high: For an interval, the key of its upper end; `key` is that of the lower.
+    """
+
+    key: str
+    head: str
+    kind: Kind = "text"
+    high: str = ""
 
     @property
-    def average(self) -> Fraction | None:
-        """Plain mean of the cells; None unless there are any and all of them are known."""
-        known = [cell for cell in self.cells if cell is not None]
-        return sum(known, Fraction()) / len(known) if len(known) == len(self.cells) > 0 else None
+    def keys(self) -> tuple[str, ...]:
+        """The keys of its values."""
+        return (self.key, self.high) if self.kind == "interval" else (self.key,)
+
+
+class TableCell(NamedTuple):
+    """Printed text, and how its column is to be set."""
+
+    text: str
+    kind: Kind
 
 
 @dataclass(frozen=True)
-class Table:
-    """Named rows of shares under named columns.
+class ReportTable:
+    """A table.
 
     Attributes:
-        title: What the numbers are.
-        corner: What the rows are.
-        columns: Names of the columns.
-        rows: Each with one cell a column.
-        averages: Whether the mean of each row is shown.
-        ties: Where 50.25 goes: to the `even` digit, or `up`.
+        name: Of its file, without ending.
+        title: Its caption.
+        columns: Which values of the rows are shown, in order.
+        rows: The records.
+        notes: Sentences to read with it.
+        ties: Where 46.25 goes: to the `even` digit, or `up`.
     """
 
+    name: str
     title: str
-    corner: str
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-    averages: bool = True
-    ties: Literal["even", "up"] = "even"
+    columns: tuple[TableColumn, ...]
+    rows: tuple[Record, ...]
+    notes: tuple[str, ...] = ()
+    ties: Ties = "even"
 
-    def printed(self) -> list[list[str]]:
-        """Head and rows as text, in per cent."""
-        head = [self.corner, *(["average"] if self.averages else []), *self.columns]
-        body = [
-            [row.name, *(percent(share, ties=self.ties) for share in shares)]
-            for row, shares in zip(self.rows, self.shares(), strict=True)
-        ]
-        return [head, *body]
+    @property
+    def filled(self) -> tuple[TableColumn, ...]:
+        """Columns with a value in some row."""
+        return tuple(
+            column
+            for column in self.columns
+            if any(row.get(key) is not None for row in self.rows for key in column.keys)
+        )
 
-    def shares(self) -> list[list[Fraction | None]]:
-        """What each row shows, its average first if averages are shown."""
-        return [([row.average] if self.averages else []) + [*row.cells] for row in self.rows]
+    def printed(self) -> Iterator[list[TableCell]]:
+        """Every row as text."""
+        columns = self.filled
+        for row in self.rows:
+            yield [TableCell(printed(row, column, self.ties), column.kind) for column in columns]
+
+    def to_csv(self) -> str:
+        """All values unrounded, with keys for names; empty where there is no value."""
+        keys = [key for column in self.filled for key in column.keys]
+        return csv_text(keys, self.rows)
+
+    def to_markdown(self) -> str:
+        """Title, table and notes."""
+        columns = self.filled
+        head = [column.head for column in columns]
+        rule = ["---" if column.kind in TEXT_KINDS else "---:" for column in columns]
+        body = [[cell.text for cell in row] for row in self.printed()]
+        lines = [f"| {' | '.join(map(in_markdown, row))} |" for row in [head, *body]]
+        lines.insert(1, f"| {' | '.join(rule)} |")
+        notes = "".join(f"\n{in_markdown(note)}\n" for note in self.notes)
+        return f"### {in_markdown(self.title)}\n\n" + "\n".join(lines) + "\n" + notes
 
 
-def tabulate(
-    tallies: Mapping[tuple[str, str], Tally],
-    *,
-    title: str,
-    corner: str,
-    measure: Measure = accuracy,
-    columns: Sequence[str] | None = None,
-    averages: bool = True,
-) -> Table:
-    """A table of one measure.
+def printed(row: Record, column: TableColumn, ties: Ties = "even") -> str:
+    """The text of one cell.
 
-    Args:
-        tallies: Counts by row and column name. Rows come in the order of their first cell.
-        title, corner, averages: As in `Table`.
-        measure: From counts to a share.
-        columns: Which columns, in which order; by default in the order of their first cell. A cell
-            that has no counts is empty.
+    >>> printed({"low": 0.25, "high": 0.5}, TableColumn("low", "95 %", "interval", high="high"))
+    '25.0 to 50.0'
+    >>> printed({"p": 0.0002}, TableColumn("p", "p", "p")), printed({}, TableColumn("n", "n"))
+    ('< 0.001', '–')
     """
-    rows = dict.fromkeys(row for row, _ in tallies)
-    names = tuple(columns or dict.fromkeys(column for _, column in tallies))
+    values: list[Any] = [row.get(key) for key in column.keys]
+    if any(value is None for value in values):
+        return "" if column.kind == "raw" else MISSING
+    value = values[0]
+    match column.kind:
+        case "interval":
+            return " to ".join(per_cent(end) for end in values)
+        case "name":
+            return str(value).replace("_", " ")
+        case "share":
+            return per_cent(value, ties)
+        case "count":
+            return f"{value:,}"
+        case "p":
+            return "< 0.001" if value < 0.001 else f"{value:.3f}"
+        case "number":
+            return f"{value:,.4g}"
+    return str(value)
 
-    def cell(row: str, column: str) -> Fraction | None:
-        tally = tallies.get((row, column))
-        return None if tally is None else measure(tally)
 
-    return Table(
-        title,
-        corner,
-        names,
-        tuple(Row(row, tuple(cell(row, column) for column in names)) for row in rows),
-        averages,
-    )
-
-
-def percent(share: Fraction | None, *, ties: Literal["even", "up"] = "even") -> str:
+def per_cent(share: float | Fraction | None, ties: Ties = "even") -> str:
     """A share in per cent with one decimal.
 
-    >>> percent(Fraction(1206, 2400)), percent(Fraction(1206, 2400), ties="up"), percent(None)
+    >>> per_cent(1206 / 2400), per_cent(1206 / 2400, "up"), per_cent(None)
     ('50.2', '50.3', '–')
     """
     if share is None:
         return MISSING
-    tenths = 1000 * share
-    whole = round(tenths) if ties == "even" else math.floor(tenths + Fraction(1, 2))
-    return f"{whole / 10:.1f}"
+    tenths = 1000 * Fraction(share).limit_denominator(DENOMINATOR)
+    rounded = round(tenths) if ties == "even" else math.floor(tenths + Fraction(1, 2))
+    return f"{rounded / 10:.1f}"
 
 
-def to_markdown(table: Table) -> str:
-    """The table as Markdown, title first."""
-    head, *body = [[_in_markdown(text) for text in row] for row in table.printed()]
-    rule = ["---", *["---:"] * (len(head) - 1)]
-    lines = [f"| {' | '.join(row)} |" for row in [head, rule, *body]]
-    return f"**{table.title}**\n\n" + "\n".join(lines) + "\n"
+def csv_text(keys: Sequence[str], rows: Iterable[Record]) -> str:
+    """Records as CSV: the named values as they are, empty where there is none."""
+    records = [[_plain(row.get(key)) for key in keys] for row in rows]
+    return pd.DataFrame(records, columns=list(keys), dtype=object).to_csv(
+        index=False, lineterminator="\n"
+    )
 
 
-def _in_markdown(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+def _plain(value: Any) -> Any:
+    return float(value) if isinstance(value, Fraction) else value
 
 
-def to_csv(table: Table) -> str:
-    """The table as CSV: percentages unrounded, nothing where there is nothing to show."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(table.printed()[0])
-    for row, shares in zip(table.rows, table.shares(), strict=True):
-        writer.writerow([row.name, *("" if s is None else float(100 * s) for s in shares)])
-    return buffer.getvalue()
+def in_markdown(text: str) -> str:
+    r"""Text that stays in its cell and is no markup.
+
+    >>> in_markdown("<b> a|b\nc")
+    '&lt;b> a\\|b c'
+    """
+    text = re.sub(r"([\\|`*\[\]]|\b_|_\b)", r"\\\1", text)
+    return " ".join(text.replace("&", "&amp;").replace("<", "&lt;").split())
+
+
+def share_matrix(
+    name: str,
+    title: str,
+    corner: Sequence[TableColumn],
+    columns: Sequence[str],
+    rows: Iterable[Record],
+    notes: tuple[str, ...] = (),
+    ties: Ties = "even",
+) -> ReportTable:
+    """A table of shares with a column for each of `columns`, blanks for their underscores."""
+    shares = [TableColumn(key, key.replace("_", " "), "share") for key in columns]
+    return ReportTable(name, title, (*corner, *shares), tuple(rows), notes, ties)
+
+
+class ShareOf(NamedTuple):
+    """A share as two columns of counts: of which, and which of those."""
+
+    whole: str
+    part: str
+
+
+ACCURACY_OF = ShareOf("n", "n_correct")
+PARSE_RATE_OF = ShareOf("n", "n_parsed")
+INCREASE_RATE_OF = ShareOf("n_parsed", "n_increase")
+
+
+def cross_shares(
+    counts: pd.DataFrame,
+    row: str,
+    column: str,
+    share: ShareOf = ACCURACY_OF,
+    *,
+    columns: Sequence[str] | None = None,
+) -> list[dict[str, Any]]:
+    """Exact shares by row and column, with the plain mean of each row as `average`.
+
+    The mean is over cells before rounding, each with the same weight: 50.02, 50.06 and 50.06
+    average 50.0, not 50.1. It is None unless every cell is known.
+
+    Args:
+        counts: A line for each cell, with `row`, `column` and the two counts of `share`.
+        row, column: Names of columns of `counts`; rows come in the order of their first cell.
+        share: Which share.
+        columns: Which columns; by default in the order of their first cell.
+    """
+    exact = [
+        Fraction(int(part), int(whole)) if pd.notna(part) and whole else None
+        for part, whole in zip(counts[share.part], counts[share.whole], strict=True)
+    ]
+    cells = dict(zip(zip(counts[row], counts[column], strict=True), exact, strict=True))
+    names = columns or list(dict.fromkeys(counts[column]))
+    rows = []
+    for name in dict.fromkeys(counts[row]):
+        own = {column: cells.get((name, column)) for column in names}
+        rows.append({row: name, "average": _average(list(own.values()))} | own)
+    return rows
+
+
+def _average(cells: Sequence[Fraction | None]) -> Fraction | None:
+    known = [cell for cell in cells if cell is not None]
+    return sum(known, Fraction()) / len(known) if len(known) == len(cells) > 0 else None

@@ -1,13 +1,12 @@
-"""What goes to a terminal: text from models and data sets cannot steer it.
+"""Terminal output in which text from models and datasets has no control characters or markup.
 
-Answers, ids and settings are somebody else's text. Printed as they are, an escape sequence in an
-answer could recolour or overwrite what stands around it, and `[red]` would vanish as markup.
+Answers, ids and settings are untrusted text. Printed raw, an escape sequence in an answer could
+recolour or overwrite the lines around it, and `[red]` would vanish as markup.
 """
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Sequence
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -15,14 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 WIDTH_OF_FILES = 160
-"""Columns where the output is no terminal and nothing says how wide it is."""
-
-
-class Column(NamedTuple):
-    """Head of a column, and whether it holds numbers."""
-
-    head: str
-    numbers: bool = False
+"""Columns where the output is not a terminal and its width is not set."""
 
 
 def visible(text: str) -> str:
@@ -44,14 +36,14 @@ def indented(text: str, before: str = "  | ") -> str:
     return "\n".join(before + visible(line) for line in text.split("\n"))
 
 
-def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Table:
-    """Rows under heads; cells are shown as they are, never read as markup."""
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Collection[str] = ()
+) -> Table:
+    """Rows under heads, of which `numbers` are set to the right; cells are never read as markup."""
     made = Table(box=SIMPLE, pad_edge=False, header_style="bold")
-    for column in columns:
+    for head in heads:
         made.add_column(
-            Text(visible(column.head)),
-            justify="right" if column.numbers else "left",
-            overflow="fold",
+            Text(visible(head)), justify="right" if head in numbers else "left", overflow="fold"
         )
     for row in rows:
         made.add_row(*(Text(visible(cell)) for cell in row))
@@ -59,8 +51,8 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Table:
 
 
 def console() -> Console:
-    """The standard output: as wide as $COLUMNS says, or the terminal, or wide for files."""
+    """The standard output: $COLUMNS wide, or as wide as the terminal, or wide for files."""
     columns = os.environ.get("COLUMNS", "")
-    told = int(columns) if columns.isdecimal() else None
-    width = told or (None if sys.stdout.isatty() else WIDTH_OF_FILES)
+    set_width = int(columns) if columns.isdecimal() else None
+    width = set_width or (None if sys.stdout.isatty() else WIDTH_OF_FILES)
     return Console(highlight=False, markup=False, emoji=False, width=width)

@@ -98,7 +98,7 @@ class TestNumbers:
             second += [False] * n if n > 2 else [False, True]
         a = write_run(tmp_path / "a", rows, right_or_wrong(rows, first))
         b = write_run(tmp_path / "b", rows, right_or_wrong(rows, second))
-        cells = {cell.category: cell for cell in compare(a, b).cells}
+        cells = {cell.category: cell for cell in compare(a, b).groups}
         assert list(cells) == ["echo", "voice_pitch", "volume", None]
         told = {name: (cell.p_value, cell.p_holm) for name, cell in cells.items()}
         assert told["volume"] == pytest.approx((2 / 256, 6 / 256))
@@ -108,7 +108,7 @@ class TestNumbers:
 
     def test_a_sum_costs_the_categories_nothing(self, tmp_path):
         first, second = pattern(both=48, first=12, second=2, neither=38)
-        category, overall = compare(*two_runs(tmp_path, first, second)).cells
+        category, overall = compare(*two_runs(tmp_path, first, second)).groups
         assert category.p_holm == category.p_value == overall.p_value
 
     def test_a_run_with_itself_differs_in_nothing(self, tmp_path):
@@ -121,7 +121,7 @@ class TestNumbers:
         assert (cell.by_source.estimate, cell.p_value, cell.p_holm) == (0.0, 1.0, None)
         assert cell.by_source.low < 0 < cell.by_source.high  # ten clips do not prove equality
         assert not cell.in_doubt
-        assert compared.to_dict()["cells"][-1]["detectable_difference"] is None
+        assert compared.to_dict()["groups"][-1]["detectable_difference"] is None
 
     def test_order_of_the_plan_does_not_matter(self, tmp_path):
         first, second = pattern(both=3, first=4, second=1, neither=2)
@@ -140,8 +140,8 @@ class TestAnswersThatDoNotCount:
             (None, "unanswered"),
             ("Not sure.", "unparsed"),
             ("", "unparsed"),
-            (Answer(None, Status.TIMEOUT), "timeout"),
-            (Answer(None, Status.ERROR), "error"),
+            (Answer(None, Status.TIMEOUT), "failed"),
+            (Answer(None, Status.ERROR), "failed"),
             (Answer("increase", Status.REFUSED), "refused"),
             (Answer("increase", Status.FILTERED), "filtered"),
         ],
@@ -152,7 +152,7 @@ class TestAnswersThatDoNotCount:
         worse = write_run(tmp_path / "b", rows, [("x|main", bad), ("y|main", "increase")])
         compared = compare(good, worse)
         assert compared.overall.counts == (1, 1, 0, 0)
-        assert compared.second.outcomes == {"parsed": 1, outcome: 1}
+        assert compared.second.outcomes == {"correct": 1, outcome: 1}
         assert compare(worse, good).overall.counts == (1, 0, 1, 0)
 
     def test_unanswered_by_both_is_wrong_in_both(self, tmp_path):
@@ -171,7 +171,7 @@ class TestAnswersThatDoNotCount:
         a, b = (write_run(tmp_path / name, rows, answers) for name in "ab")
         journal = b / "answers" / "rank-000.jsonl"
         journal.write_bytes(journal.read_bytes()[:-10])
-        assert compare(a, b).second.outcomes == {"parsed": 1, "unanswered": 1}
+        assert compare(a, b).second.outcomes == {"correct": 1, "unanswered": 1}
 
     def test_each_side_is_read_by_its_own_plans_parser(self, tmp_path):
         answers = [("x|main", "It is rising."), ("y|main", "rise")]
@@ -221,9 +221,9 @@ class TestWhichQuestions:
     def test_the_same_name_with_another_right_answer_is_another_question(self, tmp_path):
         a = write_run(tmp_path / "a", [question("x"), question("y")])
         b = write_run(tmp_path / "b", [question("x", label="decrease"), question("y")])
-        with pytest.raises(RunError, match=r"another right answer .*\('x\|main'\)"):
+        with pytest.raises(RunError, match=r"another reference label .*\('x\|main'\)"):
             compare(a, b)
-        assert compare(a, b, common=True).n_other_answer == 1
+        assert compare(a, b, common=True).n_other_labels == 1
 
     def test_runs_that_ask_in_one_way_each_are_joined_by_row(self, tmp_path):
         one = [question("x"), question("y")]
@@ -233,7 +233,7 @@ class TestWhichQuestions:
         compared = compare(a, b)
         assert compared.joined_by == "id"
         assert compared.overall.counts == (1, 1, 0, 0)
-        assert [(c.prompt, c.category) for c in compared.cells] == [(None, "volume"), (None, None)]
+        assert [(c.prompt, c.category) for c in compared.groups] == [(None, "volume"), (None, None)]
 
     def test_examples_before_the_question_are_no_other_clip(self, tmp_path):
         plain = [question("x")]
@@ -262,10 +262,10 @@ class TestWhichQuestions:
         with pytest.raises(RunError, match="1 question about other audio"):
             compare(*runs)
 
-    def test_prompts_with_other_answers_to_choose_from_do_not_compare(self, tmp_path):
+    def test_prompts_with_another_label_set_do_not_compare(self, tmp_path):
         a = write_run(tmp_path / "a", [question("x")])
         ternary = question("x", prompt="ternary", labels=["increase", "decrease", "constant"])
-        with pytest.raises(RunError, match="other answers to choose from"):
+        with pytest.raises(RunError, match="reference label or label set"):
             compare(a, write_run(tmp_path / "b", [ternary]))
 
     def test_several_ways_of_asking_are_told_apart(self, tmp_path):
@@ -274,7 +274,7 @@ class TestWhichQuestions:
         b = write_run(tmp_path / "b", rows, right_or_wrong(rows, [True, True, False, False]))
         compared = compare(a, b)
         assert compared.joined_by == "question_id"
-        assert {(c.prompt, c.category): c.counts for c in compared.cells} == {
+        assert {(c.prompt, c.category): c.counts for c in compared.groups} == {
             ("audio_ref", "volume"): (0, 2, 0, 0),
             ("main", "volume"): (2, 0, 0, 0),
             ("audio_ref", None): (0, 2, 0, 0),
@@ -287,7 +287,7 @@ class TestWhichQuestions:
         rows = [question("x"), question("y", label=None)]
         runs = [write_run(tmp_path / name, rows, [("x|main", "increase")]) for name in "ab"]
         compared = compare(*runs)
-        assert (compared.n_compared, compared.n_without_answer) == (1, 1)
+        assert (compared.n_compared, compared.n_without_label) == (1, 1)
         assert compared.first.n_left_out == 1
         only = [question("y", label=None)]
         runs = [write_run(tmp_path / name, only) for name in "cd"]
@@ -331,7 +331,7 @@ class TestFiles:
         first, second = pattern(both=48, first=12, second=2, neither=38)
         compared = compare(*two_runs(tmp_path, first, second))
         rows = list(csv.DictReader(io.StringIO(compared.to_csv())))
-        cells = json.loads(compared.to_json())["cells"]
+        cells = json.loads(compared.to_json())["groups"]
         assert [row["category"] for row in rows] == ["volume", ""]
         for row, cell in zip(rows, cells, strict=True):
             assert row == {k: "" if v is None else str(v) for k, v in cell.items()}

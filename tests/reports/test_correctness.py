@@ -1,4 +1,4 @@
-"""Which items a run answered rightly."""
+"""Which items a run answered correctly."""
 
 import json
 
@@ -7,37 +7,37 @@ import pytest
 from otoscope.audits.perception import run
 from otoscope.audits.runs import RunError
 from otoscope.models.opening import open_model
-from otoscope.reports.correctness import right_by_item
+from otoscope.reports.correctness import correct_by_item
 from tests.audits.tiny_dataset import rows, write
 
 
 @pytest.fixture
-def asked(tmp_path):
+def run_folder(tmp_path):
     """A run that always says increase about four clips, every second of which rises."""
     data = write(tmp_path / "data", {"all": {"test": rows(4)}})
     run(data, open_model("constant:increase"), out=tmp_path / "run")
     return tmp_path / "run"
 
 
-def test_items_are_right_or_not(asked):
+def test_items_are_correct_or_not(run_folder):
     expected = {"volume-0": False, "volume-1": True, "volume-2": False, "volume-3": True}
-    assert right_by_item(asked, prompt="main") == expected
+    assert correct_by_item(run_folder, prompt="main") == expected
 
 
-def test_an_answer_without_a_direction_is_not_right(asked, tmp_path):
+def test_an_answer_without_a_direction_is_not_correct(run_folder, tmp_path):
     run(tmp_path / "data", open_model("constant:who knows"), out=tmp_path / "other")
-    assert set(right_by_item(tmp_path / "other", prompt="main").values()) == {False}
+    assert set(correct_by_item(tmp_path / "other", prompt="main").values()) == {False}
 
 
-def test_another_model_is_refused_where_both_say_what_they_are(asked, tmp_path):
-    about = json.loads((asked / "run.json").read_text())
+def test_another_model_is_refused_where_both_say_what_they_are(run_folder, tmp_path):
+    about = json.loads((run_folder / "run.json").read_text())
     about["model_description"]["name"] = "a"
-    (asked / "run.json").write_text(json.dumps(about))
+    (run_folder / "run.json").write_text(json.dumps(about))
     with pytest.raises(RunError, match="of another model: name 'a', not 'b'"):
-        right_by_item(asked, prompt="main", model={"name": "b"})
-    assert len(right_by_item(asked, prompt="main", model={"name": "a", "content": "c"})) == 4
+        correct_by_item(run_folder, prompt="main", model={"name": "b"})
+    assert len(correct_by_item(run_folder, prompt="main", model={"name": "a", "content": "c"})) == 4
 
 
-def test_another_prompt_is_refused(asked):
-    with pytest.raises(RunError, match="does not ask 'beep', it asks main"):
-        right_by_item(asked, prompt="beep")
+def test_another_prompt_is_refused(run_folder):
+    with pytest.raises(RunError, match="no answers to the prompt 'beep'; its prompts: main"):
+        correct_by_item(run_folder, prompt="beep")

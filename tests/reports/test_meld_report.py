@@ -6,7 +6,7 @@ import pytest
 
 from otoscope.audits.runs import RunError
 from otoscope.models.base import Answer, Status
-from otoscope.reports.meld import is_meld, read_meld, report, tables
+from otoscope.reports.meld import read_meld, report, tables
 from tests.reports.written_runs import question, write_run
 
 EMOTIONS = {"D": "joy", "E": "neutral", "F": "sadness"}
@@ -20,7 +20,7 @@ def meld_run(folder, said, gold=GOLD, **about):
     rows = [
         question(
             f"dia{n // 2}_utt{n % 2}", prompt="meld", category=EMOTIONS[letter], label=letter,
-            source_id=f"dialogue {n // 2}",
+            labels=list("ABCDEFG"), parser="option_letter", source_id=f"dialogue {n // 2}",
         )
         for n, letter in enumerate(gold)
     ]  # fmt: skip
@@ -42,7 +42,7 @@ def runs(tmp_path):
 
 
 def rows_of(runs):
-    return {sheet.name: sheet.rows for sheet in tables([read_meld(run) for run in runs])}
+    return {table.name: table.rows for table in tables(read_meld(runs))}
 
 
 def test_scores_worked_by_hand(runs):
@@ -90,7 +90,7 @@ def test_an_utterance_without_an_answer_is_not_right(tmp_path):
 
 def test_an_answer_that_failed_is_none(tmp_path):
     run = meld_run(tmp_path / "run", ["E", Answer(None, Status.ERROR)], gold="EE")
-    assert read_meld(run).said == ("E", None)
+    assert read_meld([run])[0].answers["prediction"].tolist() == ["E", None]
 
 
 def test_runs_about_other_utterances_are_refused(runs, tmp_path):
@@ -101,17 +101,15 @@ def test_runs_about_other_utterances_are_refused(runs, tmp_path):
 
 def test_a_run_of_another_audit_is_refused(tmp_path):
     run = write_run(tmp_path / "run", [question("a")], audit="perception")
-    assert not is_meld(run)
     with pytest.raises(RunError, match="run of 'perception', not of 'meld'"):
-        read_meld(run)
-    assert not is_meld(tmp_path)
+        report([run])
 
 
 def test_page_markdown_and_csv_say_the_same(runs, tmp_path):
     page = report(runs, tmp_path / "report").read_text()
     markdown = (tmp_path / "report" / "report.md").read_text()
-    assert "What became of the answers of base in tuned" in page
-    assert "What became of the answers of base in tuned" in markdown
+    assert "Predictions of base (row) by predictions of tuned (column)" in page
+    assert "Predictions of base (row) by predictions of tuned (column)" in markdown
     assert "tuned + volume" in page
     for text in ("48.9", "52.4"):  # macro F1 of both in per cent
         assert text in page

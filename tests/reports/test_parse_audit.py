@@ -38,7 +38,7 @@ def test_every_question_is_counted_once(run):
     assert paper.by_shape["truncated"] == 1
     assert (paper.marks["blind"], paper.marks["refusing"]) == (2, 1)
     assert paraphrase.by_rule["one direction"] == 1
-    assert found.unread == {
+    assert found.not_parsed == {
         ("filtered", "increase"): 1, ("timeout", None): 1, ("unanswered", None): 1
     }  # fmt: skip
     assert sum(row["n"] for row in found.rows()) == found.n_planned == len(ANSWERS)
@@ -65,7 +65,7 @@ def test_csv_holds_texts_as_they_came(tmp_path):
 def test_a_run_without_answers(tmp_path):
     run = write_run(tmp_path / "r", [question("x")])
     found = audit_run(run)
-    assert (found.by_parser, found.unread) == ({}, {("unanswered", None): 1})
+    assert (found.by_parser, found.not_parsed) == ({}, {("unanswered", None): 1})
     assert audit_run(run, parser="paper").by_parser["paper"].n == 0
 
 

@@ -43,7 +43,9 @@ class TestOneItem:
         (asked,) = shown.questions
         told = [(a.line["status"], a.decides) for a in asked.attempts]
         assert told == [("timeout", False), ("ok", True), ("error", False)]
-        assert asked.verdict == ("increase", True, "parsed", "one direction")
+        assert [asked.row[n] for n in ("prediction", "outcome", "rule")] == [
+            "increase", "correct", "one direction",
+        ]  # fmt: skip
         text = shown.text()
         for piece in (
             "question  clip1|main",
@@ -52,17 +54,17 @@ class TestOneItem:
             "tier  low",
             "audio_s  2.5",
             "  | Does the volume increase or decrease over time?\n  | \n  | One word.",
-            'answers to choose from  ["increase", "decrease"]',
-            "right answer  increase",
-            "verdict  parsed: increase, right (parser paper)",
+            'labels  ["increase", "decrease"]',
+            "reference  increase",
+            "outcome  correct: increase (parser paper)",
             "answer 1  timeout",
             "detail  no answer in 60 s",
             "wall_s  60.0",
-            "answer 2 (counts)  ok",
+            "answer 2 (scored)  ok",
             "    | It does not increase.",
             "n_tokens_out  6",
             "wall_s  1.25",
-            "looks like  sentence, negated, blind_negation",
+            "shape and signs  sentence, negated, blind_negation",
             "answer 3  error",
         ):
             assert piece in text, piece
@@ -70,7 +72,7 @@ class TestOneItem:
     def test_every_parser_says_what_it_makes_of_the_text(self, run):
         (asked,) = show(run, "clip1|swap_order").questions
         (attempt,) = asked.attempts
-        assert attempt.read == {
+        assert attempt.parsed == {
             "paper": ("decrease", "one direction"),
             "paraphrase": ("decrease", "one direction"),
             "strict": ("decrease", "exact"),
@@ -81,7 +83,7 @@ class TestOneItem:
         text = show(run, "clip1|swap_order").text()
         assert "    paper *  decrease (one direction)" in text
         assert "    strict  decrease (exact)" in text
-        assert "decrease, not right" in text
+        assert "outcome  wrong: decrease" in text
 
     def test_an_id_stands_for_all_its_questions(self, run):
         asked = [q.row["question_id"] for q in show(run, "clip1").questions]
@@ -89,8 +91,8 @@ class TestOneItem:
 
     def test_never_answered(self, run):
         text = show(run, "clip2").text()
-        assert "never answered" in text
-        assert "verdict  unanswered: no label, not right" in text
+        assert "no answer" in text
+        assert "outcome  unanswered: no prediction" in text
 
     def test_a_torn_last_line_is_not_an_attempt(self, run):
         journal = run / "answers" / "rank-000.jsonl"
@@ -101,13 +103,13 @@ class TestOneItem:
         answer = Answer("decrease", first_text="Well, let me think")
         run = write_run(tmp_path / "r", [question("x")], [("x|main", answer)])
         assert (
-            "first try:\n    | Well, let me think\n    text:\n    | decrease"
+            "text before the retry:\n    | Well, let me think\n    text:\n    | decrease"
             in show(run, "x").text()
         )
 
     def test_a_question_without_a_right_answer(self, tmp_path):
         run = write_run(tmp_path / "r", [question("x", label=None)], [("x|main", "increase")])
-        assert "parsed: increase, nothing is right or wrong here" in show(run, "x").text()
+        assert "outcome  unscored: increase" in show(run, "x").text()
 
 
 class TestUnknown:
@@ -174,11 +176,11 @@ class TestWithItsDataset:
         shown = show(run, "clip1", self.items())
         assert shown.columns["transcript"] == "Please call \x1b[1mStella."
         assert r"transcript  Please call \x1b[1mStella." in shown.text()
-        assert shown.audio is True
+        assert shown.same_audio is True
         other = show(run, "clip1", self.items(b"another sound"))
-        assert other.audio is False
-        assert "NOT what was asked about" in other.text()
-        assert show(run, "clip1").audio is None
+        assert other.same_audio is False
+        assert "NOT the same as in the run" in other.text()
+        assert show(run, "clip1").same_audio is None
 
     def test_a_dataset_without_it(self, run):
         with pytest.raises(LookupError, match="the dataset has no row 'other'"):

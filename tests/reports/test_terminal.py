@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from otoscope.reports.terminal import Column, indented, table, visible
+from otoscope.reports.terminal import indented, table, visible
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_lines_stay_lines_but_nothing_can_pretend_to_be_one_of_ours():
 
 def test_cells_are_never_markup():
     console = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
-    console.print(table([Column("[bold]head")], [["[red]no[/red] [/]"], ["\x1b[31m"]]))
+    console.print(table(["[bold]head"], [["[red]no[/red] [/]"], ["\x1b[31m"]]))
     shown = console.file.getvalue()
     assert "[bold]head" in shown
     assert "[red]no[/red] [/]" in shown

@@ -27,7 +27,7 @@ def question(name, *, prompt="main", category="volume", label="increase", **colu
 
 def write_run(folder, rows, answers=(), **about):
     """A run folder; answers are (question_id, Answer or text), None for one never answered."""
-    write_plan(folder, rows, {"model": folder.name, **about})
+    write_plan(folder, rows, {"audit": "perception", "model": folder.name, **about})
     with journal(folder) as opened:
         for question_id, answer in answers:
             if answer is not None:

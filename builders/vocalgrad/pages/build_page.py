@@ -18,7 +18,7 @@ from otoscope.acoustics import codec
 from otoscope.acoustics.design import DIRECTIONS, Condition
 from otoscope.acoustics.gradients import attribute_of, beep_categories
 from otoscope.reports import figures
-from otoscope.reports.html import render, write
+from otoscope.reports.writing import render, write
 
 TEMPLATES = Path(__file__).parent / "templates"
 FEW_CLIPS = 20  # below, a share is imprecise and is drawn in grey

@@ -15,7 +15,7 @@ from otoscope.acoustics.gradients import GRADIENTS, attribute_of
 from otoscope.acoustics.rendering import Rendering, SourceRenderer
 from otoscope.prompts import ask
 from otoscope.reports import figures
-from otoscope.reports.html import data_uri
+from otoscope.reports.writing import data_uri
 
 CURVE = "linear"
 SHOWN_TIERS = ("high", "low")  # as many as fit; the first always

@@ -13,7 +13,7 @@ from builders.vocalgrad.pages.heat import heat_table
 from otoscope.acoustics.design import TIERS
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of
 from otoscope.reports import figures
-from otoscope.reports.html import render, write
+from otoscope.reports.writing import render, write
 
 
 class ComparedBuild(NamedTuple):

@@ -15,7 +15,7 @@ from builders.vocalgrad.planning.plan import SurveyedClip
 from builders.vocalgrad.planning.survey import DROPPED, Survey
 from otoscope.acoustics import codec
 from otoscope.reports.figures import envelope
-from otoscope.reports.html import data_uri, render, write
+from otoscope.reports.writing import data_uri, render, write
 
 TEMPLATES = Path(__file__).parent / "templates"
 MOST_WITH_AUDIO = 300

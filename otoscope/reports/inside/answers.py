@@ -1,43 +1,40 @@
-"""What the models of a study answer about each category, with intervals, beside the base model."""
+"""Accuracy of a study's models by category, with intervals, beside the base model."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from otoscope.probes.table import ALL
-from otoscope.reports.readings import Answers
 from otoscope.statistics.clustered_pairs import clustered_difference
 from otoscope.statistics.intervals import clustered_interval
 
-Row = dict[str, Any]
-
 
 def answered_rows(
-    runs: Mapping[str, Answers], models: Iterable[str], categories: Iterable[str], base: str
-) -> list[Row]:
-    """A row a model and category, and one over all categories, which count alike.
+    runs: Mapping[str, pd.DataFrame], models: Iterable[str], categories: Iterable[str], base: str
+) -> list[dict[str, Any]]:
+    """A row for each model and category, and one over all categories with equal weights.
 
     Args:
-        runs: Answers by model.
-        models: In order; those without answers are passed over.
+        runs: Scored answers by model.
+        models: In order; those without answers are left out.
         categories: In order.
-        base: The model that the others are compared with, over the clips that both were asked
-            about.
+        base: The model that the others are compared with, over the clips that both have.
     """
-    found: list[Row] = []
+    found: list[dict[str, Any]] = []
     every = (*categories, ALL)
     for model in (m for m in models if m in runs):
         for category in every:
             own = _of(runs[model], category)
-            if not len(own):
+            if own.empty:
                 continue
-            right, groups = own["outcome"] == "correct", own["category"].astype(str)
-            share = clustered_interval(right.astype(bool), _sources(own), groups=groups)
+            sources = _sources(own)
+            accuracy = clustered_interval(_correct(own), sources, groups=_groups(own))
             row = {
-                "key": model, "asked": category, "n": len(own),
-                "n_sources": len(np.unique(_sources(own))), "accuracy": share.estimate,
-                "accuracy_low": share.low, "accuracy_high": share.high,
+                "key": model, "category": category, "n": len(own),
+                "n_sources": len(np.unique(sources)), "accuracy": accuracy.estimate,
+                "accuracy_low": accuracy.low, "accuracy_high": accuracy.high,
             }  # fmt: skip
             if base in runs and model != base:
                 row |= _change(_of(runs[base], category), own)
@@ -45,20 +42,13 @@ def answered_rows(
     return found
 
 
-def _change(before: Answers, after: Answers) -> Row:
-    """Accuracy after less before, over the clips that both were asked about."""
-    place = {name: k for k, name in enumerate(before["id"])}
-    shared = np.array([name in place for name in after["id"]], dtype=bool)
-    own = after.at(shared)
-    if not len(own):
+def _change(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, Any]:
+    """Accuracy after less before, over the clips that both have."""
+    own = after[after["id"].isin(before["id"])]
+    if own.empty:
         return {}
-    old = before.at(np.array([place[name] for name in own["id"]]))
-    change = clustered_difference(
-        (own["outcome"] == "correct").astype(bool),
-        (old["outcome"] == "correct").astype(bool),
-        _sources(own),
-        groups=own["category"].astype(str),
-    )
+    old = before.set_index("id").loc[own["id"]]
+    change = clustered_difference(_correct(own), _correct(old), _sources(own), groups=_groups(own))
     return {
         "change": change.estimate,
         "change_low": change.low,
@@ -67,11 +57,19 @@ def _change(before: Answers, after: Answers) -> Row:
     }
 
 
-def _of(answers: Answers, category: str) -> Answers:
-    return answers if category == ALL else answers.where(category=category)
+def _of(answers: pd.DataFrame, category: str) -> pd.DataFrame:
+    return answers if category == ALL else answers[answers["category"] == category]
 
 
-def _sources(answers: Answers) -> np.ndarray:
-    """The source of each clip; one that names none is its own."""
-    pairs = zip(answers["source_id"], answers["id"], strict=True)
-    return np.array([str(source or name) for source, name in pairs])
+def _correct(answers: pd.DataFrame) -> np.ndarray:
+    return (answers["outcome"] == "correct").to_numpy(bool)
+
+
+def _groups(answers: pd.DataFrame) -> np.ndarray:
+    return answers["category"].to_numpy(str)
+
+
+def _sources(answers: pd.DataFrame) -> np.ndarray:
+    """The source of each clip; a clip without one is its own."""
+    sources = answers["source_id"]
+    return sources.where(sources.notna(), answers["id"]).to_numpy(str)

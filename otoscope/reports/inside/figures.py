@@ -1,6 +1,6 @@
-"""Small pictures of a study: shares over stages or layers, as lines with bands or as bars.
+"""Small plots of a study: shares over stages or layers, as lines with bands or as bars.
 
-They take their colours from the page's style sheet, so they follow it into dark mode.
+Colours come from the page's style sheet, which has a dark mode.
 """
 
 import math
@@ -15,98 +15,109 @@ INSET = 14
 MOST_TICKS = 8
 
 
-class Point(NamedTuple):
-    """A share with its interval at one of the labelled places; not drawn where it is None."""
+class PlotPoint(NamedTuple):
+    """A share with its interval at a labelled position; not drawn where it is None."""
 
     share: float | None
     low: float | None = None
     high: float | None = None
 
 
-class Line(NamedTuple):
+class PlotLine(NamedTuple):
     """Shares over all labels.
 
     Attributes:
-        name: What it is, shown when pointed at.
+        name: Its legend, shown on hover.
         css: Its colour, a class of the style sheet; more classes may follow.
         points: One for each label.
-        said: A share that is the same for all labels, drawn as a dashed line.
+        answered: A share that is the same for all labels, drawn as a dashed line.
     """
 
     name: str
     css: str
-    points: Sequence[Point]
-    said: float | None = None
+    points: Sequence[PlotPoint]
+    answered: float | None = None
 
 
-class Scale(NamedTuple):
-    """What the vertical axis shows, as shares; panels to be compared have the same."""
+class PlotScale(NamedTuple):
+    """Range of the vertical axis, as shares; the same for panels to be compared."""
 
     low: float = 0.0
     high: float = 1.0
 
     def y(self, share: float) -> float:
-        """How far down a share lies; what lies outside is put on the edge."""
+        """Distance from the top; shares outside the scale are drawn on its edge."""
         inside = min(max(share, self.low), self.high)
         height = HEIGHT - TOP - BOTTOM
         return TOP + height * (self.high - inside) / (self.high - self.low)
 
 
-def fitting(lines: Sequence[Line], *, low: float, high: float) -> Scale:
+def fitting(lines: Sequence[PlotLine], *, low: float, high: float) -> PlotScale:
     """A scale in steps of a tenth that holds all estimates, and at least `low` to `high`.
 
-    >>> fitting([Line("", "", [Point(0.32), Point(0.9)])], low=0.4, high=1.0)
-    Scale(low=0.3, high=1.0)
+    >>> fitting([PlotLine("", "", [PlotPoint(0.32), PlotPoint(0.9)])], low=0.4, high=1.0)
+    PlotScale(low=0.3, high=1.0)
     """
     values = [p.share for line in lines for p in line.points if p.share is not None]
-    values += [line.said for line in lines if line.said is not None]
+    values += [line.answered for line in lines if line.answered is not None]
     tenths = [10 * value for value in (*values, low, high)]
-    return Scale(math.floor(min(tenths) + 1e-9) / 10, math.ceil(max(tenths) - 1e-9) / 10)
+    return PlotScale(math.floor(min(tenths) + 1e-9) / 10, math.ceil(max(tenths) - 1e-9) / 10)
 
 
 def line_panel(
-    lines: Sequence[Line], labels: Sequence[str], *, scale: Scale, chance: float | None, alt: str
+    lines: Sequence[PlotLine],
+    labels: Sequence[str],
+    *,
+    scale: PlotScale,
+    chance: float | None,
+    alt: str,
 ) -> Markup:
-    """Lines over labelled places, each with a band for its interval.
+    """Lines over labelled positions, each with a band for its interval.
 
     Args:
         lines: The first lies on top.
-        labels: Names of places, from left to right.
+        labels: Names of positions, from left to right.
         scale: Of the vertical axis.
         chance: Marked with a fine dashed line.
-        alt: What the picture shows, for those who cannot see it.
+        alt: Text alternative.
     """
-    places = _places(len(labels))
-    drawn = [_line(line, labels, places, scale) for line in reversed(lines)]
-    return _panel([_axes(labels, places, scale, chance), *drawn], alt)
+    positions = _positions(len(labels))
+    drawn = [_line(line, labels, positions, scale) for line in reversed(lines)]
+    return _panel([_axes(labels, positions, scale, chance), *drawn], alt)
 
 
-def bar_panel(bars: Sequence[Line], labels: Sequence[str], *, scale: Scale, alt: str) -> Markup:
-    """Bars side by side at labelled places, each with a whisker for its interval."""
+def bar_panel(
+    bars: Sequence[PlotLine], labels: Sequence[str], *, scale: PlotScale, alt: str
+) -> Markup:
+    """Bars side by side at labelled positions, each with a whisker for its interval."""
     across = (WIDTH - LEFT - RIGHT) / max(1, len(labels))
-    places = [LEFT + across * (k + 0.5) for k in range(len(labels))]
+    positions = [LEFT + across * (k + 0.5) for k in range(len(labels))]
     width = min(14.0, 0.8 * across / max(1, len(bars)))
     drawn = []
     for nth, bar in enumerate(bars):
         apart = width * (nth - (len(bars) - 1) / 2)
-        for point, label, place in zip(bar.points, labels, places, strict=True):
+        for point, label, position in zip(bar.points, labels, positions, strict=True):
             if point.share is not None:
-                drawn.append(_bar(bar, point, label, place + apart, width, scale))
-    return _panel([_axes(labels, places, scale, None), *drawn], alt)
+                drawn.append(_bar(bar, point, label, position + apart, width, scale))
+    return _panel([_axes(labels, positions, scale, None), *drawn], alt)
 
 
-def _bar(bar: Line, point: Point, label: str, x: float, width: float, scale: Scale) -> str:
+def _bar(
+    bar: PlotLine, point: PlotPoint, label: str, x: float, width: float, scale: PlotScale
+) -> str:
     assert point.share is not None
     top, floor = sorted((scale.y(point.share), scale.y(0.0)))
     return (
-        f'<g class="{bar.css}"><title>{_told(bar, point, label)}</title>'
+        f'<g class="{bar.css}"><title>{_label(bar, point, label)}</title>'
         f'<rect class="bar" x="{x - width / 2:.1f}" y="{top:.1f}" width="{0.9 * width:.1f}" '
         f'height="{floor - top:.1f}"/>{_whisker(point, x, scale)}</g>'
     )
 
 
-def _line(line: Line, labels: Sequence[str], places: Sequence[float], scale: Scale) -> str:
-    there = [(p, label, x) for p, label, x in zip(line.points, labels, places, strict=True)]
+def _line(
+    line: PlotLine, labels: Sequence[str], positions: Sequence[float], scale: PlotScale
+) -> str:
+    there = [(p, label, x) for p, label, x in zip(line.points, labels, positions, strict=True)]
     known = [(p, label, x, p.share) for p, label, x in there if p.share is not None]
     band = [(x, p.low, p.high) for p, _, x, _ in known if p.low is not None and p.high is not None]
     parts = []
@@ -120,19 +131,20 @@ def _line(line: Line, labels: Sequence[str], places: Sequence[float], scale: Sca
     parts.append(f'<polyline class="path" points="{points}"/>')
     parts += [
         f'<circle cx="{x:.1f}" cy="{scale.y(share):.1f}" r="2.6">'
-        f"<title>{_told(line, p, label)}</title></circle>"
+        f"<title>{_label(line, p, label)}</title></circle>"
         for p, label, x, share in known
     ]
-    if line.said is not None:
-        y = scale.y(line.said)
+    if line.answered is not None:
+        y = scale.y(line.answered)
         parts.append(
-            f'<line class="said" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}">'
-            f"<title>{escape(line.name)}, answers: {100 * line.said:.1f} %</title></line>"
+            f'<line class="answered" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}">'
+            f"<title>{escape(line.name)}, answers: "
+            f"{100 * line.answered:.1f} %</title></line>"
         )
     return f'<g class="{line.css}">{"".join(parts)}</g>'
 
 
-def _whisker(point: Point, x: float, scale: Scale) -> str:
+def _whisker(point: PlotPoint, x: float, scale: PlotScale) -> str:
     if point.low is None or point.high is None:
         return ""
     return (
@@ -141,7 +153,7 @@ def _whisker(point: Point, x: float, scale: Scale) -> str:
     )
 
 
-def _told(line: Line, point: Point, label: str) -> Markup:
+def _label(line: PlotLine, point: PlotPoint, label: str) -> Markup:
     assert point.share is not None
     reach = ""
     if point.low is not None and point.high is not None:
@@ -149,13 +161,13 @@ def _told(line: Line, point: Point, label: str) -> Markup:
     return escape(f"{line.name}, {label}: {100 * point.share:.1f}{reach}")
 
 
-def _places(n: int) -> list[float]:
+def _positions(n: int) -> list[float]:
     room = WIDTH - LEFT - RIGHT - 2 * INSET
     return [LEFT + INSET + room * (k / (n - 1) if n > 1 else 0.5) for k in range(n)]
 
 
 def _axes(
-    labels: Sequence[str], places: Sequence[float], scale: Scale, chance: float | None
+    labels: Sequence[str], positions: Sequence[float], scale: PlotScale, chance: float | None
 ) -> str:
     room = scale.high - scale.low
     step = next(tenths for tenths in (1, 2, 5) if room / tenths <= 0.6 or tenths == 5)
@@ -175,7 +187,7 @@ def _axes(
             f'<line class="chance" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
         )
     every = -(-len(labels) // MOST_TICKS)
-    for k, (label, x) in enumerate(zip(labels, places, strict=True)):
+    for k, (label, x) in enumerate(zip(labels, positions, strict=True)):
         if k % every == 0:
             parts.append(
                 f'<text x="{x:.1f}" y="{HEIGHT - 4}" text-anchor="middle">{escape(label)}</text>'

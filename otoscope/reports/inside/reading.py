@@ -1,6 +1,7 @@
-"""A study read for its report: what probes, answers and states say, and what is not there.
+"""A study read for its report: probes, runs, features, and the parts that are missing.
 
-Nothing of a study has to be there: it may be under way. What cannot be read is named and left out.
+A study may be unfinished, so any part may be missing. A part that cannot be read is named and left
+out.
 """
 
 import json
@@ -11,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -21,8 +23,8 @@ from otoscope.probes.alignment import Alignment, AlignmentError, align, validate
 from otoscope.probes.files import site_order
 from otoscope.probes.predictions import ProbeError
 from otoscope.reports.inside.answers import answered_rows
-from otoscope.reports.perception.scores import prompt_to_show
-from otoscope.reports.readings import Answers, read_runs
+from otoscope.reports.perception.reading import distinct, read_perception
+from otoscope.reports.perception.scores import selected_prompt
 from otoscope.representations.features import Features, FeaturesError
 from otoscope.representations.sites import site_of
 
@@ -42,30 +44,30 @@ class NoStudy(InputError, LookupError):
 
 
 @dataclass(frozen=True)
-class Study:
-    """What was found in a study's folder, by model: `base`, or `tuned-CATEGORY`.
+class StudyResults:
+    """The contents of a study's folder, by model: `base`, or `tuned-CATEGORY`.
 
     Attributes:
-        about: What study.json says.
+        about: The content of study.json.
         categories: In the order of the tables, without `all`.
-        models: Those of which anything is there or should be, base first.
+        models: Those that are there or planned, base first.
         probes: Rows of probes.parquet.
-        encoded: Rows of encoded.parquet.
+        decodable: Rows of encoded.parquet.
         across: Rows of probes.parquet of the controls across profiles, by folder.
-        runs: Questions about a clip's direction, in one prompt.
+        runs: Scored answers about a clip's direction, to one prompt.
         prompts: Its name.
-        alignments: Angles at each state where the answer is predicted, by model and site.
-        synthetic: Whether a machine spoke; None where nobody says.
-        missing: A sentence for each part that is not there or cannot be used.
+        alignments: Angles at each site where the answer is predicted, by model and site.
+        synthetic: Whether the voices are synthetic; None where that is not known.
+        missing: A sentence for each part that is missing or cannot be used.
     """
 
     about: Record
     categories: tuple[str, ...]
     models: tuple[str, ...]
     probes: Mapping[str, list[dict[str, Any]]]
-    encoded: Mapping[str, list[dict[str, Any]]]
+    decodable: Mapping[str, list[dict[str, Any]]]
     across: Mapping[str, list[dict[str, Any]]]
-    runs: Mapping[str, Answers]
+    runs: Mapping[str, pd.DataFrame]
     prompts: Mapping[str, str]
     alignments: Mapping[tuple[str, str], Alignment]
     synthetic: bool | None
@@ -73,18 +75,18 @@ class Study:
 
     @cached_property
     def answered(self) -> list[dict[str, Any]]:
-        """What each model answers about each category, see `answered_rows`; many tables use it."""
+        """Accuracy of each model on each category, see `answered_rows`."""
         return answered_rows(self.runs, self.models, self.categories, BASE)
 
 
 @dataclass
 class _Parts:
-    """Reads one part after the other, and notes those that cannot be read."""
+    """Reads part after part, and collects a sentence for each that is missing."""
 
     missing: list[str] = field(default_factory=list)
 
     def read(self, folder: Path, name: str, reader: Callable[[Path], Any]) -> Any:
-        """What `reader` makes of a part; None, and a note, where it cannot."""
+        """The result of `reader`; None, and a sentence in `missing`, where it fails."""
         path = folder / name
         if not path.exists():
             self.missing.append(f"{name} is not there yet")
@@ -98,25 +100,26 @@ class _Parts:
 
 
 def model_name(model: str) -> str:
-    """A model as it is called in print.
+    """The name of a model in print.
 
     >>> model_name("base"), model_name("tuned-voice_pitch")
-    ('base', 'taught voice pitch')
+    ('base', 'fine-tuned on voice pitch')
     """
-    return f"taught {taught(model).replace('_', ' ')}" if taught(model) else model
+    category = tuned_category(model)
+    return f"fine-tuned on {category.replace('_', ' ')}" if category else model
 
 
-def taught(model: str) -> str:
-    """The category that a model was taught; empty for the base.
+def tuned_category(model: str) -> str:
+    """The category that a model was fine-tuned on; empty for the base.
 
-    >>> taught("tuned-volume"), taught("base")
+    >>> tuned_category("tuned-volume"), tuned_category("base")
     ('volume', '')
     """
     return model.removeprefix(TUNED) if model.startswith(TUNED) else ""
 
 
-def read_study(folder: Path) -> Study:
-    """Reads whatever is there.
+def read_study(folder: Path) -> StudyResults:
+    """Reads every part that is there.
 
     Raises:
         NoStudy: Nothing of a study is in the folder.
@@ -145,9 +148,9 @@ def read_study(folder: Path) -> Study:
                 across[name] = rows
     alignments = _alignments(folder, models, config, parts)
     seen = [row["category"] for rows in (*probes.values(), *joined.values()) for row in rows]
-    seen += [name for answers in runs.values() for name in answers.values("category")]
+    seen += [name for answers in runs.values() for name in distinct(answers, "category")]
     order = dict.fromkeys([*config.get("categories", ()), *sorted(set(seen) - {table.ALL})])
-    return Study(
+    return StudyResults(
         about,
         tuple(name for name in order if name in set(seen)),
         models,
@@ -166,14 +169,14 @@ def _about(folder: Path) -> dict[str, Any]:
     path = folder / "study.json"
     if not path.exists():
         if not any((folder / name).is_dir() for name in ("runs", "probes", "features")):
-            raise NoStudy(f"{folder} is no study; make one with `python -m trainers.study`")
+            raise NoStudy(f"{folder} is not a study; make one with `python -m trainers.study`")
         return {}
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise NoStudy(f"{path} cannot be read: {error}") from error
     if not isinstance(about, dict):
-        raise NoStudy(f"{path} should hold names and values")
+        raise NoStudy(f"{path} is not a JSON object")
     return about
 
 
@@ -183,8 +186,8 @@ def _models(folder: Path, config: Record) -> tuple[str, ...]:
         for part in ("runs", "probes", "features")
         for path in folder.glob(f"{part}/{TUNED}*")
     }
-    tested_on = [TUNED + name for name in config.get("teach", ())]
-    return (BASE, *dict.fromkeys([*tested_on, *sorted(found)]))
+    planned = [TUNED + name for name in config.get("teach", ())]
+    return (BASE, *dict.fromkeys([*planned, *sorted(found)]))
 
 
 def _rows(columns: pa.Schema) -> Callable[[Path], list[dict[str, Any]]]:
@@ -205,12 +208,12 @@ def _rows(columns: pa.Schema) -> Callable[[Path], list[dict[str, Any]]]:
     return read
 
 
-def _answers(path: Path) -> tuple[str, Answers]:
-    (run,) = read_runs([path])
-    prompt = prompt_to_show(run, [run])
+def _answers(path: Path) -> tuple[str, pd.DataFrame]:
+    (run,) = read_perception([path])
+    prompt = selected_prompt(run, [run])
     if prompt is None:
-        raise RunError("it asks nothing about the direction of a change")
-    return prompt, run.clips.where(base=prompt)
+        raise RunError("it has no question about the direction of a change")
+    return prompt, run.clips[run.clips["base_prompt"] == prompt]
 
 
 def _alignments(
@@ -227,7 +230,7 @@ def _alignments(
         try:
             if base is not None:
                 validate_same_rows({BASE: base, model_name(model): features})
-            for site in sorted(filter(is_said, features.sites), key=site_order):
+            for site in sorted(filter(predicts_answer, features.sites), key=site_order):
                 found[model, site] = align(features, site, split=READ_SPLIT, pairs_per_source=None)
         except (AlignmentError, FeaturesError) as error:
             parts.missing.append(f"angles between directions of features/{model}: {error}")
@@ -235,14 +238,14 @@ def _alignments(
     return found
 
 
-def is_said(site: str) -> bool:
-    """Whether a site is a state where the answer is predicted: `text.K`."""
+def predicts_answer(site: str) -> bool:
+    """Whether a site is the hidden state that predicts the answer: `text.K`."""
     place = site_of(site)
     return place.kind == "text" and place.position is None and place.layer is not None
 
 
 def _synthetic(folder: Path, about: Record) -> bool | None:
-    """Whether the dataset's own card says that a machine spoke."""
+    """Whether the dataset's own card has the tag `synthetic`."""
     from huggingface_hub import DatasetCard
 
     source = (about.get("config") or {}).get("dataset")

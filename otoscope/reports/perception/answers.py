@@ -1,233 +1,252 @@
-"""Tables of what a run says, whether right or not: bias, wordings, formats."""
+"""Tables of predictions, whether correct or not: response bias, prompts, formats."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+import pandas as pd
 
 from otoscope.prompts.questions import SOURCE
+from otoscope.reports.perception.reading import (
+    CLIP,
+    CROSS,
+    PerceptionRun,
+    about_direction,
+    clusters_of,
+    counts_by,
+    distinct,
+)
 from otoscope.reports.perception.scores import (
     ACCURACY,
     ALL,
+    CATEGORY,
     CLUSTERED,
     INCREASE,
     PARSED,
     RUN,
     WILSON,
     N,
+    all_first,
     flat,
-    overall,
     scores_of,
-)  # fmt: skip
-from otoscope.reports.readings import CLIP, CROSS, Answers, Run
-from otoscope.reports.sheets import Column, Sheet, matrix
-from otoscope.reports.tables import accuracy, increase_share, tabulate
+)
+from otoscope.reports.tables import (
+    ACCURACY_OF,
+    INCREASE_RATE_OF,
+    ReportTable,
+    TableColumn,
+    cross_shares,
+    share_matrix,
+)
 from otoscope.statistics.direction import DIRECTIONS
 from otoscope.statistics.labels import ratio
 from otoscope.statistics.macro_f1 import score_macro_f1
 
 SOURCE_PROMPT = "source_bias"
-HEARD = {"increase": "rising clips", "decrease": "falling clips", None: "unchanged clips"}
+CLIPS_WITH = {"increase": "rising", "decrease": "falling", None: "unchanged"}
+QUERIED = TableColumn("category", "attribute in the question", "name")
+PROMPT = TableColumn("prompt", "prompt")
 CROSS_NOTE = (
-    "Scored by the clip's own direction. Far from 50 % off the diagonal: the answer follows a "
-    "factor that was not asked about."
+    "Scored by the clip's own direction. An accuracy far from 50 % off the diagonal means that the "
+    "answer follows a factor that the question does not name."
 )
 
+Answered = Sequence[tuple[PerceptionRun, pd.DataFrame]]
 
-def bias_sheet(answered: Sequence[tuple[Run, Answers]]) -> Sheet:
-    """What is said about clips that rise, that fall, and that do not change, by category.
+
+def bias_table(answered: Answered) -> ReportTable:
+    """Predictions about clips that rise, that fall, and that do not change, by attribute.
 
     Args:
-        answered: Runs with their answers about clips; answers about sources are looked for in the
-            run itself.
+        answered: Runs with their answers about clips; those about unchanged clips are taken from
+            the run.
     """
     rows = []
     for run, clips in answered:
-        changed = [(HEARD[label], clips.where(label=label)) for label in DIRECTIONS[::-1]]
-        for heard, answers in [*changed, (HEARD[None], sources_of(run))]:
-            names = sorted(set(answers["asked"]))
-            for asked in [ALL, *names] if names else []:
-                mine = answers if asked == ALL else answers.where(asked=asked)
-                rows.append({"category": asked, "run": run.name, "heard": heard} | _said(mine))
-    rows.sort(key=lambda row: (row["category"] != ALL, row["category"]))  # stable
-    return Sheet(
-        "answer_shares",
-        "What is said about clips that rise, fall, and do not change",
+        kinds = {CLIPS_WITH[label]: clips[clips["label"] == label] for label in DIRECTIONS[::-1]}
+        for kind, answers in (kinds | {CLIPS_WITH[None]: unchanged(run)}).items():
+            groups = dict(list(answers.groupby("queried_attribute")))
+            for queried, own in ({ALL: answers} | groups if groups else {}).items():
+                row = {"category": queried, "run": run.name, "clips": kind}
+                rows.append(row | _predicted(own["prediction"]))
+    return ReportTable(
+        "prediction_rates",
+        "Predictions about rising, falling and unchanged clips",
         (
-            Column("category", "asked about", "name"), RUN, Column("heard", "heard", "name"), N,
-            Column("increase", "increase, %", "share"), Column("decrease", "decrease, %", "share"),
-            Column("neither", "neither, %", "share"), INCREASE,
+            QUERIED, RUN, TableColumn("clips", "clips"), N,
+            TableColumn("increase", "increase, %", "share"),
+            TableColumn("decrease", "decrease, %", "share"),
+            TableColumn("neither", "no prediction, %", "share"), INCREASE,
         ),
-        tuple(rows),
+        all_first(rows),
         (
-            "Who hears the factor says increase about rising clips and not about falling ones. "
-            "Where the shares are alike, the answer does not come from the sound. Neither: no "
-            "answer, or one without a label. Says increase: of the parsed answers.",
+            'A model that perceives the factor predicts "increase" about rising clips and not '
+            "about falling ones. Equal rates mean that the answer does not depend on the audio. No "
+            'prediction: missing or unparsed. Predicted "increase": of parsed answers.',
         ),
     )  # fmt: skip
 
 
-def sources_of(run: Run) -> Answers:
+def unchanged(run: PerceptionRun) -> pd.DataFrame:
     """Answers about the direction in unchanged clips."""
-    answers = run.answers.where(kind=SOURCE)
-    return answers.at(np.array([str(b).startswith(SOURCE_PROMPT) for b in answers["base"]], bool))
+    answers = run.answers
+    prompts = answers["base_prompt"].map(lambda name: name.startswith(SOURCE_PROMPT)).astype(bool)
+    return answers[(answers["kind"] == SOURCE) & prompts]
 
 
-def _said(answers: Answers) -> dict[str, Any]:
-    said, n = Counter(answers["read"]), len(answers)
-    n_parsed = n - said[None]
+def _predicted(predictions: pd.Series) -> dict[str, Any]:
+    n, n_parsed = len(predictions), int(predictions.notna().sum())
+    n_increase, n_decrease = (int((predictions == label).sum()) for label in DIRECTIONS[::-1])
     return {
         "n": n,
-        "increase": ratio(said["increase"], n),
-        "decrease": ratio(said["decrease"], n),
-        "neither": ratio(said[None], n),
-        "increase_share": ratio(said["increase"], n_parsed) if n_parsed else None,
+        "increase": ratio(n_increase, n),
+        "decrease": ratio(n_decrease, n),
+        "neither": ratio(n - n_parsed, n),
+        "increase_share": ratio(n_increase, n_parsed) if n_parsed else None,
     }
 
 
-def prompt_sheets(runs: Sequence[Run]) -> list[Sheet]:
-    """Accuracy and share of "increase" by wording and category; none where only one was used."""
-    asked = [
-        (run, base, run.clips.where(base=base)) for run in runs for base in run.clips.values("base")
+def prompt_tables(runs: Sequence[PerceptionRun]) -> list[ReportTable]:
+    """Accuracy and rate of "increase" by prompt and category; none where only one was used."""
+    by_prompt = [
+        (run, base, own)
+        for run in runs
+        for base, own in run.clips.groupby("base_prompt", sort=False)
     ]
-    if len({base for _, base, _ in asked}) < 2:
+    if len({base for _, base, _ in by_prompt}) < 2:
         return []
-    rows = [{"run": run.name, "prompt": base} | overall(mine) for run, base, mine in asked]
-    tallies = {
-        (str(i), category): tally
-        for i, (_, _, mine) in enumerate(asked)
-        for category, tally in mine.tallies("category").items()
-    }
-    columns = sorted({category for _, category in tallies})
-    corner = (RUN, Column("prompt", "prompt"), Column("average", "average", "share"))
-    sheets = [
-        Sheet(
+    rows = [
+        {"run": run.name, "prompt": base} | scores_of(own, broken_down=False)
+        for run, base, own in by_prompt
+    ]
+    counts = pd.concat(
+        [counts_by(own, "category").assign(nth=i) for i, (_, _, own) in enumerate(by_prompt)]
+    )
+    columns = sorted(counts["category"].unique())
+    tables = [
+        ReportTable(
             "accuracy_by_prompt",
-            "Accuracy by wording of the question",
-            (RUN, Column("prompt", "prompt"), ACCURACY, CLUSTERED, WILSON, N, PARSED, INCREASE),
+            "Accuracy by prompt",
+            (RUN, PROMPT, ACCURACY, CLUSTERED, WILSON, N, PARSED, INCREASE),
             tuple(rows),
-            ("All categories that a prompt is worded for, together.",),
+            ("Over all categories that the prompt is worded for.",),
         )
     ]
-    for name, title, measure in (
-        ("accuracy", "Accuracy by wording and category, in %", accuracy),
-        ("increase", "Says increase, by wording and category, in % of parsed", increase_share),
+    for name, title, share in (
+        ("accuracy", "Accuracy by prompt and category, %", ACCURACY_OF),
+        ("increase", 'Predicted "increase" by prompt and category, % of parsed', INCREASE_RATE_OF),
     ):
-        table = tabulate(tallies, title="", corner="", measure=measure, columns=columns)
+        shares = cross_shares(counts, "nth", "category", share, columns=columns)
         records = [
-            {"run": run.name, "prompt": base, "average": row.average}
-            | dict(zip(columns, row.cells, strict=True))
-            for (run, base, _), row in zip(asked, table.rows, strict=True)
+            {"run": run.name, "prompt": base} | row
+            for (run, base, _), row in zip(by_prompt, shares, strict=True)
         ]
-        sheets.append(matrix(f"{name}_by_prompt_and_category", title, corner, columns, records))
-    return sheets
+        corner = (RUN, PROMPT, TableColumn("average", "average", "share"))
+        name = f"{name}_by_prompt_and_category"
+        tables.append(share_matrix(name, title, corner, columns, records))
+    return tables
 
 
-def cross_sheets(runs: Sequence[Run]) -> list[Sheet]:
-    """For each run and prompt asked across attributes: category of the clip by attribute asked."""
-    sheets: list[Sheet] = []
+def cross_tables(runs: Sequence[PerceptionRun]) -> list[ReportTable]:
+    """For each run and prompt with crossed questions: category of the clip by attribute named."""
+    tables: list[ReportTable] = []
     for run in runs:
-        for base in run.answers.where(kind=CROSS).about_direction.values("base"):
-            every = run.answers.where(base=base).about_direction
-            both = every.at((every["kind"] == CLIP) | (every["kind"] == CROSS))
-            rows = []
-            for category in sorted(both.values("category")):
-                tallies = both.where(category=category).tallies("asked")
-                cells = {name: accuracy(tally) for name, tally in tallies.items()}
-                rows.append({"category": category} | cells)
-            sheet = matrix(
-                f"cross_attribute_{len(sheets) + 1}",
-                f"{run.name}, {base}: category of the clip (row) by attribute asked about, in %",
-                (Column("category", "clip", "name"),),
-                sorted(both.values("asked")),
-                rows,
-                (CROSS_NOTE,),
+        crossed = about_direction(run.answers[run.answers["kind"] == CROSS])
+        for base in distinct(crossed, "base_prompt"):
+            chosen = (run.answers["base_prompt"] == base) & run.answers["kind"].isin([CLIP, CROSS])
+            both = about_direction(run.answers[chosen])
+            columns = sorted(distinct(both, "queried_attribute"))
+            counts = counts_by(both, "category", "queried_attribute")
+            tables.append(
+                share_matrix(
+                    f"cross_attribute_{len(tables) + 1}",
+                    f"{run.name}, {base}: accuracy by category of the clip (row) and attribute in "
+                    "the question (column), %",
+                    (TableColumn("category", "clip", "name"),),
+                    columns,
+                    cross_shares(counts, "category", "queried_attribute", columns=columns),
+                    (CROSS_NOTE,),
+                )
             )
-            sheets.append(sheet)
-    return sheets
+    return tables
 
 
-def format_sheets(runs: Sequence[Run]) -> list[Sheet]:
-    """Macro F1 of the questions that offer other answers than two directions, by attribute."""
+def format_tables(runs: Sequence[PerceptionRun]) -> list[ReportTable]:
+    """Macro F1 of the questions that offer other labels than two directions, by attribute."""
     found: dict[str, list[dict[str, Any]]] = {}
     labels: dict[str, tuple[str, ...]] = {}
     for run in runs:
-        for base in run.answers.values("base"):
-            answers = run.answers.where(base=base)
-            answers = answers.at(np.array([label is not None for label in answers["label"]], bool))
-            offered = tuple(answers["labels"][0]) if len(answers) else DIRECTIONS
+        labelled = run.answers[run.answers["label"].notna()]
+        for base, answers in labelled.groupby("base_prompt", sort=False):
+            offered = tuple(answers["labels"].iloc[0])
             if set(offered) == set(DIRECTIONS):
                 continue
-            labels.setdefault(base, offered)
             scores = score_macro_f1(
-                answers["label"].tolist(), answers["read"].tolist(), labels[base],
-                clusters=answers.clusters, by={"category": answers["asked"].tolist()},
+                answers["label"].tolist(), answers["prediction"].tolist(),
+                labels.setdefault(base, offered), clusters=clusters_of(answers),
+                by={"category": answers["queried_attribute"].tolist()},
             )  # fmt: skip
-            for category, cell in [(ALL, scores), *scores["category"].items()]:
-                row = flat(cell) | {"category": category, "run": run.name}
-                found.setdefault(base, []).append(row)
+            found.setdefault(base, []).extend(
+                {"category": category, "run": run.name} | flat(own)
+                for category, own in [(ALL, scores), *scores["category"].items()]
+            )
     return [
-        Sheet(
+        ReportTable(
             f"format_{base}",
             f"Question format: {base}",
             (
-                Column("category", "asked about", "name"), RUN, N,
-                Column("macro_f1", "macro F1, %", "share"),
-                Column("macro_f1_low", "95 %", "interval", high="macro_f1_high"),
-                Column("best_constant", "constant answer, %", "share"),
-                Column("uniform_guess", "uniform guessing, %", "share"),
-                Column("proportional_guess", "proportional, %", "share"),
+                QUERIED, RUN, N, TableColumn("macro_f1", "macro F1, %", "share"),
+                TableColumn("macro_f1_low", "95 % CI", "interval", high="macro_f1_high"),
+                TableColumn("best_constant", "chance: constant answer, %", "share"),
+                TableColumn("uniform_guess", "chance: uniform, %", "share"),
+                TableColumn("proportional_guess", "chance: proportional, %", "share"),
                 ACCURACY, PARSED,
-                *(Column(f"f1_{label}", f"F1 {label}, %", "share") for label in labels[base]),
+                *(TableColumn(f"f1_{name}", f"F1 {name}, %", "share") for name in labels[base]),
             ),
-            tuple(sorted(rows, key=lambda row: (row["category"] != ALL, row["category"]))),
+            all_first(rows),
             (
-                "What a constant answer and guessing get depends on how many questions each answer "
-                "is right for, so it is not one over the number of answers.",
+                "Chance levels of macro F1 depend on the class sizes; they are not one over the "
+                "number of labels.",
             ),
         )
         for base, rows in found.items()
     ]  # fmt: skip
 
 
-def no_effect_sheet(answered: Sequence[tuple[Run, Answers]]) -> Sheet | None:
-    """Accuracy with and without clips in which nothing changes at their rate; None without any."""
+def no_effect_table(answered: Answered) -> ReportTable | None:
+    """Accuracy with and without clips that the rules leave unchanged; None without any."""
     rows = []
     for run, answers in answered:
-        if not any(answers["no_effect"]):
+        unaffected = (answers["no_effect"] == True).to_numpy(bool)  # noqa: E712
+        if not unaffected.any():
             continue
-        scores = scores_of(answers)
-        alone = scores_of(answers.where(no_effect=True))
-        without = scores_of(answers.at(np.array([not flag for flag in answers["no_effect"]], bool)))
+        scores, alone, others = map(scores_of, (answers, answers[unaffected], answers[~unaffected]))
         for category in [ALL, *alone["category"]]:
-            every, silent, rest = (
+            every, on_these, rest = (
                 s if category == ALL else s["category"].get(category, {})
-                for s in (scores, alone, without)
+                for s in (scores, alone, others)
             )
             rows.append({
                 "category": category, "run": run.name, "n": every["n"],
-                "accuracy": every["accuracy"], "n_no_effect": silent["n"],
-                "accuracy_no_effect": silent["accuracy"], "n_without": rest.get("n", 0),
+                "accuracy": every["accuracy"], "n_no_effect": on_these["n"],
+                "accuracy_no_effect": on_these["accuracy"], "n_without": rest.get("n", 0),
                 "accuracy_without": rest.get("accuracy"), "wilson_low": rest.get("wilson_low"),
                 "wilson_high": rest.get("wilson_high"),
             })  # fmt: skip
     if not rows:
         return None
-    rows.sort(key=lambda row: (row["category"] != ALL, row["category"]))
-    return Sheet(
+    return ReportTable(
         "no_effect",
         "With and without clips in which nothing changes",
         (
-            Column("category", "category", "name"), RUN, N, ACCURACY,
-            Column("n_no_effect", "without effect", "count"),
-            Column("accuracy_no_effect", "on these, %", "share"),
-            Column("n_without", "the others", "count"),
-            Column("accuracy_without", "on the others, %", "share"), WILSON,
+            CATEGORY, RUN, N, ACCURACY,
+            TableColumn("n_no_effect", "without effect", "count"),
+            TableColumn("accuracy_no_effect", "accuracy on these, %", "share"),
+            TableColumn("n_without", "with effect", "count"),
+            TableColumn("accuracy_without", "accuracy on these, %", "share"), WILSON,
         ),
-        tuple(rows),
+        all_first(rows),
         (
             "The published rules leave some conditions without effect at some sampling rates; such "
-            "clips are counted everywhere else in this report.",
+            "clips are counted in every other table.",
         ),
     )  # fmt: skip

@@ -1,83 +1,62 @@
-"""Runs beside the models and people of the VocalGrad paper."""
+"""Runs beside the models and human participants of the VocalGrad paper."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
-from otoscope.reports.perception import published
+import pandas as pd
+
+from otoscope.reports.perception.published import CATEGORIES, PUBLISHED, published_table
+from otoscope.reports.perception.reading import BEEP, CLIP, PerceptionRun, counts_by
 from otoscope.reports.perception.scores import HUMAN_NOTE
-from otoscope.reports.readings import BEEP, CLIP, Answers, Run
-from otoscope.reports.sheets import Column, Sheet, matrix
-from otoscope.reports.tables import Table, tabulate
+from otoscope.reports.tables import ReportTable, TableColumn, Ties, cross_shares, share_matrix
 
 HUMAN = Fraction(944, 1000)
-"""People's accuracy, the mean over categories. Source: VocalGrad, Table 2."""
+"""Human accuracy, the mean over categories. Source: VocalGrad, Table 2."""
 
 PUBLISHED_NOTE = (
-    "Published models answered 2,400 clips of each category made from VCTK. Their rows compare "
-    "with a run on those clips; beside a run on others they are only a yardstick."
+    "Published models answered 2,400 clips of each category made from VCTK. Only a run on those "
+    "clips is directly comparable."
 )
+WITH_RESULTS = ("main", "few_shot", "audio_ref", "swap_order", "beeps")
 BEEP_NOTE = (
-    "Published models answered 240 beeps of each category, asked with the prompt audio_ref; "
-    "printed as in the paper, where 46.25 became 46.3."
+    "Published models answered 240 beeps of each category with the prompt audio_ref; rounded as in "
+    "the paper, where 46.25 became 46.3."
 )
 
 
-def published_sheet(
-    answered: Sequence[tuple[Run, Answers]], prompts: Iterable[str], *, kind: str = CLIP
-) -> Sheet:
-    """Runs, the published models and people, by category; averages are over the columns shown.
+def comparison_table(
+    answered: Sequence[tuple[PerceptionRun, pd.DataFrame]], prompt: str, *, kind: str = CLIP
+) -> ReportTable:
+    """Runs, the published models and humans, by category; averages are over the columns shown.
 
     Args:
-        answered: Runs with the answers that stand for them.
-        prompts: The prompt of each run's answers; published rows are for the first.
+        answered: Runs with the answers that represent them.
+        prompt: Of the published rows, if there are any for it.
         kind: `clip`, or `beep` for the published rows on beeps.
     """
-    tallies = {(run.name, c): t for run, a in answered for c, t in a.tallies("category").items()}
-    columns = tuple(sorted({category for _, category in tallies}))
-    mine = tabulate(tallies, title="", corner="", columns=columns)
-    rows = [_as_record(mine, i, "this report") for i in range(len(mine.rows))]
-    theirs = _published(next(iter(prompts), None), kind)
+    counts = pd.concat([counts_by(own, "category").assign(name=run.name) for run, own in answered])
+    columns = sorted(counts["category"].unique())
+    rows = [
+        row | {"origin": "this report"}
+        for row in cross_shares(counts, "name", "category", columns=columns)
+    ]
+    published = "beeps" if kind == BEEP else prompt
     notes: tuple[str, ...] = ()
-    if theirs is not None and set(columns) & set(theirs.columns):
-        notes = (PUBLISHED_NOTE if kind != BEEP else BEEP_NOTE,)
-        rows += [_as_record(theirs, i, "published", columns) for i in range(len(theirs.rows))]
-        if kind != BEEP and set(columns) == set(published.CATEGORIES):
-            rows.append({"name": "people", "whose": "published", "average": HUMAN})
+    ties: Ties = "even"
+    if published in WITH_RESULTS:
+        ties = PUBLISHED[published].ties
+        if set(columns) & set(PUBLISHED[published].columns):
+            models = published_table(published, columns=columns).rows
+            rows += [{"name": row["model"], "origin": "published"} | dict(row) for row in models]
+            notes = (BEEP_NOTE if kind == BEEP else PUBLISHED_NOTE,)
+        if kind != BEEP and set(columns) == set(CATEGORIES):
+            rows.append({"name": "human", "origin": "published", "average": HUMAN})
             notes += (HUMAN_NOTE,)
     corner = (
-        Column("name", "model or run", "run"),
-        Column("whose", "whose"),
-        Column("average", "average", "share"),
+        TableColumn("name", "model or run", "run"),
+        TableColumn("origin", "from"),
+        TableColumn("average", "average", "share"),
     )
-    name, on = ("beside_the_published", "") if kind != BEEP else ("beside_on_beeps", " on beeps")
-    title = f"Beside the published models{on}, accuracy in %"
-    sheet = matrix(name, title, corner, columns, rows, notes)
-    return sheet if theirs is None else replace(sheet, ties=theirs.ties)
-
-
-def _published(prompt: str | None, kind: str) -> Table | None:
-    if kind == BEEP:
-        return published.beep_table()
-    if prompt == "main":
-        return published.main_table()
-    if prompt == "few_shot":
-        return published.few_shot_table()
-    if prompt is None or prompt not in published.PROMPT_EXPERIMENTS:
-        return None
-    return published.prompt_table(prompt)
-
-
-def _as_record(
-    table: Table, i: int, whose: str, columns: tuple[str, ...] | None = None
-) -> dict[str, Any]:
-    """A row of a table as a plain dict; the average is over the columns asked for."""
-    row = table.rows[i]
-    cells = dict(zip(table.columns, row.cells, strict=True))
-    shown = [cells.get(column) for column in columns or table.columns]
-    known = [cell for cell in shown if cell is not None]
-    average = sum(known, Fraction()) / len(known) if len(known) == len(shown) > 0 else None
-    return {"name": row.name, "whose": whose, "average": average} | dict(
-        zip(columns or table.columns, shown, strict=True)
-    )
+    name, on = ("published_on_beeps", " on beeps") if kind == BEEP else ("published", "")
+    title = f"Beside the published models{on}: accuracy, %"
+    return share_matrix(name, title, corner, columns, rows, notes, ties)

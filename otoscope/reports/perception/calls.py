@@ -1,117 +1,106 @@
-"""Tables of how calls ended, and of answers that no rule could read."""
+"""Tables of how model calls ended, and of answers that no parser rule could read."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
+import pandas as pd
 
-from otoscope.reports.perception.scores import RUN, N
-from otoscope.reports.readings import Answers, Run
-from otoscope.reports.sheets import Column, Sheet
+from otoscope.models.base import Status
+from otoscope.reports.perception.reading import PerceptionRun
+from otoscope.reports.perception.scores import CATEGORY, RUN, N
+from otoscope.reports.tables import ReportTable, TableColumn
 from otoscope.statistics.labels import ratio
 
 N_ERRORS = 20
+PROMPT = TableColumn("prompt", "prompt")
 
 
-def unparsed_sheet(runs: Sequence[Run]) -> Sheet:
-    """Answers that came and could not be read, by prompt, category and the rule that said so."""
-    rows, rules = [], Counter[str]()
+def unparsed_table(runs: Sequence[PerceptionRun]) -> ReportTable:
+    """Unparsed answers by prompt, category and the rule that found no label."""
+    rows, rules = [], set[str]()
     for run in runs:
-        for (base, category, kind), mine in _groups(run).items():
-            fired = Counter(mine["rule"][mine["outcome"] == "unparsed"])
-            rules += fired
+        groups = run.answers.groupby(["base_prompt", "category", "kind"], sort=False)
+        for (base, category, kind), own in groups:
+            fired = Counter(own["rule"][own["outcome"] == "unparsed"])
+            rules |= fired.keys()
             rows.append(
                 {"run": run.name, "prompt": base, "category": category, "kind": kind}
-                | {"n": len(mine), "n_unparsed": fired.total()}
-                | {"share": ratio(fired.total(), len(mine))}
+                | {"n": len(own), "n_unparsed": fired.total()}
+                | {"share": ratio(fired.total(), len(own))}
                 | {f"rule: {rule}": count for rule, count in fired.items()}
             )
-    kept = [row for row in rows if row["n_unparsed"]]
-    return Sheet(
+    return ReportTable(
         "unparsed",
-        "Answers that could not be read",
+        "Unparsed answers",
         (
-            RUN, Column("prompt", "prompt"), Column("category", "category", "name"),
-            Column("kind", "of"), N,
-            Column("n_unparsed", "unparsed", "count"), Column("share", "unparsed, %", "share"),
-            *(Column(f"rule: {rule}", rule, "count") for rule in sorted(rules)),
+            RUN, PROMPT, CATEGORY, TableColumn("kind", "question about"), N,
+            TableColumn("n_unparsed", "unparsed", "count"),
+            TableColumn("share", "unparsed, %", "share"),
+            *(TableColumn(f"rule: {rule}", rule, "count") for rule in sorted(rules)),
         ),
-        tuple(kept),
-        ("By the rule that found no label. Categories without such an answer are left out.",),
+        tuple(row for row in rows if row["n_unparsed"]),
+        ("By the parser rule that found no label. Categories without such answers are left out.",),
     )  # fmt: skip
 
 
-def _groups(run: Run) -> dict[tuple[str, str, str], Answers]:
-    """Answers by prompt, category and kind of question."""
-    members: dict[tuple[str, str, str], list[int]] = {}
-    keys = zip(*(run.answers[name] for name in ("base", "category", "kind")), strict=True)
-    for i, key in enumerate(keys):
-        members.setdefault(key, []).append(i)
-    return {key: run.answers.at(np.array(places)) for key, places in members.items()}
-
-
-def status_sheet(runs: Sequence[Run]) -> Sheet:
+def status_table(runs: Sequence[PerceptionRun]) -> ReportTable:
     """How the calls ended, by prompt."""
-    statuses = ("ok", "refused", "filtered", "timeout", "error")
+    statuses = [status.value for status in Status]
     rows = []
     for run in runs:
-        for base in run.answers.values("base"):
-            mine = run.answers.where(base=base)
-            ended = Counter(mine["status"])
+        for base, own in run.answers.groupby("base_prompt", sort=False):
+            ended = Counter(own["status"])
             rows.append(
-                {"run": run.name, "prompt": base, "n": len(mine), "unanswered": ended[None]}
+                {"run": run.name, "prompt": base, "n": len(own), "unanswered": ended[None]}
                 | {status: ended[status] for status in statuses}
                 | {
-                    "second_try": _count(mine, "first_text", lambda text: text is not None),
-                    "audio_truncated": _count(mine, "audio_truncated", bool),
-                    "text_truncated": _count(mine, "text_truncated", bool),
-                    "wall_s": _sum(mine, "wall_s"),
-                    "cost": _sum(mine, "cost"),
+                    "retried_on_parse_failure": int(own["first_text"].notna().sum()),
+                    "audio_truncated": int((own["audio_truncated"] == True).sum()),  # noqa: E712
+                    "text_truncated": int((own["text_truncated"] == True).sum()),  # noqa: E712
+                    "wall_s": _sum(own["wall_s"]),
+                    "cost": _sum(own["cost"]),
                 }
             )
-    return Sheet(
+    return ReportTable(
         "calls",
-        "How the calls ended",
+        "Model calls",
         (
-            RUN, Column("prompt", "prompt"), N, Column("unanswered", "never answered", "count"),
-            *(Column(status, status, "count") for status in statuses),
-            Column("second_try", "second try", "count"),
-            Column("audio_truncated", "sound cut", "count"),
-            Column("text_truncated", "answer cut", "count"),
-            Column("wall_s", "seconds", "number"), Column("cost", "cost", "number"),
+            RUN, PROMPT, N, TableColumn("unanswered", "unanswered", "count"),
+            *(TableColumn(status, status, "count") for status in statuses),
+            TableColumn("retried_on_parse_failure", "retried on parse failure", "count"),
+            TableColumn("audio_truncated", "audio truncated", "count"),
+            TableColumn("text_truncated", "answer truncated", "count"),
+            TableColumn("wall_s", "seconds", "number"), TableColumn("cost", "cost", "number"),
         ),
         tuple(rows),
         (
-            "Sound cut: the model did not hear all of a clip. Answer cut: at the limit of tokens. "
-            "Second try: the first answer could not be read and was asked again with more room.",
+            "Audio truncated: the model's input did not hold the whole clip. Answer truncated: at "
+            "the token limit. Retried on parse failure: the first answer was unparsed and the "
+            "request was repeated with a higher token limit.",
         ),
     )  # fmt: skip
 
 
-def _count(answers: Answers, name: str, holds: Callable[[Any], bool]) -> int:
-    return sum(1 for value in answers[name] if holds(value))
+def _sum(values: pd.Series) -> float | None:
+    known = values.dropna()
+    return float(known.sum()) if len(known) else None
 
 
-def _sum(answers: Answers, name: str) -> float | None:
-    known = [value for value in answers[name] if value is not None]
-    return float(sum(known)) if known else None
-
-
-def error_sheet(runs: Sequence[Run]) -> Sheet:
-    """What calls that ended badly said, the most frequent first."""
+def error_table(runs: Sequence[PerceptionRun]) -> ReportTable:
+    """Messages of calls that failed, the most frequent first."""
     rows = []
     for run in runs:
-        bad = run.answers.at(~np.isin(run.answers["status"].astype(str), ["ok", "None"]))
-        counts = Counter(zip(bad["status"], bad["detail"], strict=True))
+        status = run.answers["status"]
+        failed = run.answers[status.notna() & (status != Status.OK.value)]
+        counts = Counter(zip(failed["status"], failed["detail"], strict=True))
         rows += [
-            {"run": run.name, "status": status, "n": n, "detail": detail or "(nothing said)"}
+            {"run": run.name, "status": status, "n": n, "detail": detail or "(no message)"}
             for (status, detail), n in counts.most_common(N_ERRORS)
         ]
-    return Sheet(
+    return ReportTable(
         "errors",
-        "What failed calls said",
-        (RUN, Column("status", "status"), N, Column("detail", "message", "raw")),
+        "Messages of failed calls",
+        (RUN, TableColumn("status", "status"), N, TableColumn("detail", "message", "raw")),
         tuple(rows),
         (f"At most {N_ERRORS} different messages of each run.",),
     )

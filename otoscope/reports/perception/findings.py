@@ -1,98 +1,97 @@
-"""All tables of a report on perception runs, made from what was read."""
+"""All tables of a report on perception runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from otoscope.reports.perception import answers as answers_of
+import pandas as pd
+
+from otoscope.reports.perception import answers as predicted
 from otoscope.reports.perception import calls, scores
-from otoscope.reports.perception.beside_published import published_sheet
-from otoscope.reports.readings import BEEP, Answers, Run
-from otoscope.reports.sheets import Sheet
+from otoscope.reports.perception.beside_published import comparison_table
+from otoscope.reports.perception.reading import BEEP, PerceptionRun, about_direction
+from otoscope.reports.tables import ReportTable
 from otoscope.statistics.breakdowns import Scores
 
 
 @dataclass(frozen=True)
-class Findings:
+class PerceptionFindings:
     """All tables of a report, and what its page needs beside them.
 
     Attributes:
         runs: In the order given.
-        shown: The prompt that stands for each run in tables by category; None without any.
+        prompts: The prompt that represents each run in tables by category; runs without one are
+            left out.
         scored: Runs that asked about the direction in clips, with their scores for that prompt.
         clips: Their answers, in the same order.
-        tables: By section, in the order of the page; sections without a table are left out.
+        sections: Tables by section, in the order of the page; none is empty.
     """
 
-    runs: tuple[Run, ...]
-    shown: dict[str, str]
-    scored: tuple[tuple[Run, Scores], ...]
-    clips: tuple[Answers, ...]
-    tables: dict[str, list[Sheet]]
+    runs: tuple[PerceptionRun, ...]
+    prompts: dict[str, str]
+    scored: tuple[tuple[PerceptionRun, Scores], ...]
+    clips: tuple[pd.DataFrame, ...]
+    sections: dict[str, list[ReportTable]]
 
-    def sheet(self, name: str) -> Sheet | None:
-        """The table of that name."""
-        every = (sheet for section in self.tables.values() for sheet in section)
-        return next((sheet for sheet in every if sheet.name == name), None)
+    @property
+    def tables(self) -> dict[str, ReportTable]:
+        """Every table by name."""
+        return {table.name: table for section in self.sections.values() for table in section}
 
 
-def findings(runs: Sequence[Run]) -> Findings:
-    """Every table from what was read; breakdowns that no run knows are left out."""
-    shown = {run.name: base for run in runs if (base := scores.prompt_to_show(run, runs))}
-    with_clips = [run for run in runs if run.name in shown]
-    clips = [run.clips.where(base=shown[run.name]) for run in with_clips]
+def findings(runs: Sequence[PerceptionRun]) -> PerceptionFindings:
+    """Every table; breakdowns that no run has are left out."""
+    prompts = {run.name: base for run in runs if (base := scores.selected_prompt(run, runs))}
+    with_clips = [run for run in runs if run.name in prompts]
+    clips = [run.clips[run.clips["base_prompt"] == prompts[run.name]] for run in with_clips]
     answered = list(zip(with_clips, clips, strict=True))
-    scored = [(run, scores.scores_of(mine)) for run, mine in answered]
-    tables: dict[str, list[Sheet | None]] = {}
+    scored = [(run, scores.scores_of(own)) for run, own in answered]
+    sections: dict[str, list[ReportTable | None]] = {}
     if scored:
-        tables["accuracy"] = [
-            scores.accuracy_sheet(scored),
-            scores.answers_sheet(scored, clips),
-            published_sheet(answered, shown.values()),
+        sections["accuracy"] = [
+            scores.accuracy_table(scored),
+            scores.outcomes_table(scored, clips),
+            comparison_table(answered, next(iter(prompts.values()))),
         ]
-        tables["breakdowns"] = [
-            scores.breakdown_sheet(scored, "tier"),
-            scores.tier_sheet(scored),
-            scores.breakdown_sheet(scored, "curve"),
-            scores.breakdown_sheet(scored, "direction"),
+        sections["breakdowns"] = [
+            scores.breakdown_table(scored, "tier"),
+            scores.tier_table(scored),
+            scores.breakdown_table(scored, "curve"),
+            scores.breakdown_table(scored, "direction"),
         ]
-    tables |= {
-        "bias": [answers_of.bias_sheet(answered)],
-        "prompts": list(answers_of.prompt_sheets(runs)),
-        "cross": list(answers_of.cross_sheets(runs)),
-        "formats": list(answers_of.format_sheets(runs)),
-        "beeps": list(_beeps(runs)),
-        "no_effect": [answers_of.no_effect_sheet(answered)],
-        "calls": [
-            calls.status_sheet(runs),
-            calls.unparsed_sheet(runs),
-            calls.error_sheet(runs),
-        ],
+    sections |= {
+        "bias": [predicted.bias_table(answered)],
+        "prompts": [*predicted.prompt_tables(runs)],
+        "cross": [*predicted.cross_tables(runs)],
+        "formats": [*predicted.format_tables(runs)],
+        "beeps": [*_beeps(runs)],
+        "no_effect": [predicted.no_effect_table(answered)],
+        "calls": [calls.status_table(runs), calls.unparsed_table(runs), calls.error_table(runs)],
     }
-    kept = {
-        section: [sheet for sheet in found if sheet is not None and sheet.rows]
-        for section, found in tables.items()
+    filled = {
+        name: [table for table in section if table is not None and table.rows]
+        for name, section in sections.items()
     }
-    return Findings(
+    return PerceptionFindings(
         tuple(runs),
-        shown,
+        prompts,
         tuple(scored),
         tuple(clips),
-        {section: found for section, found in kept.items() if found},
+        {name: section for name, section in filled.items() if section},
     )
 
 
-def _beeps(runs: Sequence[Run]) -> list[Sheet]:
-    """Accuracy on beeps, for the first prompt asked about them."""
-    answered, bases = [], []
+def _beeps(runs: Sequence[PerceptionRun]) -> list[ReportTable]:
+    """Accuracy on beeps, for the first prompt about them."""
+    answered = []
     for run in runs:
-        answers = run.answers.where(kind=BEEP).about_direction
-        for base in answers.values("base")[:1]:
-            answered.append((run, answers.where(base=base)))
-            bases.append(base)
+        answers = about_direction(run.answers[run.answers["kind"] == BEEP])
+        if len(answers):
+            first = answers["base_prompt"].iloc[0]
+            answered.append((run, answers[answers["base_prompt"] == first]))
     if not answered:
         return []
-    scored = [(run, scores.scores_of(mine)) for run, mine in answered]
+    scored = [(run, scores.scores_of(own)) for run, own in answered]
     return [
-        scores.accuracy_sheet(scored, "accuracy_on_beeps"),
-        published_sheet(answered, bases, kind=BEEP),
+        scores.accuracy_table(scored, "accuracy_on_beeps"),
+        comparison_table(answered, "beeps", kind=BEEP),
     ]

@@ -1,4 +1,4 @@
-"""What the page of a perception report is made of: tables, and pictures of the same numbers."""
+"""Values of the page of a perception report: tables, and pictures of the same numbers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,61 +7,57 @@ from typing import Any
 from markupsafe import Markup
 
 from otoscope.reports.perception import strips
-from otoscope.reports.perception.findings import Findings
+from otoscope.reports.perception.findings import PerceptionFindings
+from otoscope.reports.perception.reading import PerceptionRun
 from otoscope.reports.perception.samples import SampleAudio
 from otoscope.reports.perception.scores import ALL, ORDERS
 from otoscope.reports.perception.strips import Mark
-from otoscope.reports.readings import Run
-from otoscope.reports.sheets import Row, Sheet, in_per_cent
+from otoscope.reports.tables import Record, ReportTable, per_cent
 
-BIAS_SHAPES = {"rising clips": "up", "falling clips": "down", "unchanged clips": "ring"}
+BIAS_SHAPES = {"rising": "up", "falling": "down", "unchanged": "ring"}
+Series = Mapping[str, int]
 
 
 def page_values(
-    found: Findings,
-    samples: Sequence[tuple[list[dict[str, Any]], list[SampleAudio]]],
+    found: PerceptionFindings,
+    samples: ReportTable,
+    audio: Sequence[SampleAudio],
     *,
     with_audio: bool,
 ) -> dict[str, Any]:
-    """What the template asks for."""
+    """Values of the template; `audio` has a player for each row of `samples`."""
     series = {run.name: i for i, run in enumerate(found.runs)}
-    prompts = sorted(set(found.shown.values()))
+    tables = found.tables
+    players = list(zip(samples.rows, audio, strict=True))
     return {
-        "title": "Perception report",
-        "runs": [_about(run, series[run.name], found.shown.get(run.name)) for run in found.runs],
-        "prompts": prompts,
-        "sheets": {
-            s.name: _without_only_run(s, series)
-            for section in found.tables.values()
-            for s in section
-        },
-        "sections": found.tables,
+        "runs": [_about(run, series[run.name], found.prompts.get(run.name)) for run in found.runs],
+        "prompts": sorted(set(found.prompts.values())),
+        "tables": {name: _without_only_run(table, series) for name, table in tables.items()},
+        "sections": found.sections,
         "swatch": {name: strips.swatch(i) for name, i in series.items()},
         "grey": strips.swatch(None),
         "bias_swatch": {name: strips.swatch(0, shape) for name, shape in BIAS_SHAPES.items()},
-        "categories": _rows_of(found.sheet("accuracy_by_category"), "category", series, found),
+        "categories": _rows_of(tables, "accuracy_by_category", "category", series),
         "breakdowns": {
-            name: _rows_of(sheet, name, series, found)
+            name: _rows_of(tables, f"accuracy_by_{name}", name, series)
             for name in ORDERS
-            if (sheet := found.sheet(f"accuracy_by_{name}"))
+            if f"accuracy_by_{name}" in tables
         },
-        "tiers": _tiers(found.sheet("accuracy_by_category_and_tier"), series),
-        "bias": _bias(found.sheet("answer_shares"), series),
-        "prompt_rows": _rows_of(found.sheet("accuracy_by_prompt"), "prompt", series, found),
+        "tiers": _tiers(tables, series),
+        "bias": _bias(tables, series),
+        "prompt_rows": _rows_of(tables, "accuracy_by_prompt", "prompt", series),
         "samples": [
-            (run.name, list(zip(rows, sounds, strict=True)))
-            for run, (rows, sounds) in zip(found.runs, samples, strict=True)
+            (name, [(row, player) for row, player in players if row["run"] == name])
+            for name in series
         ],
         "with_audio": with_audio,
         "heat": heat,
-        "in_per_cent": in_per_cent,
+        "per_cent": per_cent,
     }
 
 
-def _about(run: Run, nth: int, shown: str | None) -> dict[str, Any]:
-    texts: dict[str, str] = {}
-    for name, text in zip(run.answers["base"], run.answers["prompt"], strict=True):
-        texts.setdefault(name, text)
+def _about(run: PerceptionRun, nth: int, prompt: str | None) -> dict[str, Any]:
+    texts = run.answers.drop_duplicates("base_prompt").set_index("base_prompt")["prompt"]
     return {
         "name": run.name,
         "swatch": strips.swatch(nth),
@@ -69,14 +65,14 @@ def _about(run: Run, nth: int, shown: str | None) -> dict[str, Any]:
         "n": len(run.answers),
         "n_unanswered": run.n_unanswered,
         "partial": run.partial,
-        "shown": shown,
+        "prompt": prompt,
         "lines": about_lines(run.about),
-        "prompts": texts,
+        "prompts": texts.to_dict(),
     }
 
 
 def about_lines(about: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What run.json says, flat: dotted names and texts.
+    """The content of run.json, flat: dotted names and texts.
 
     >>> about_lines({"model": {"name": "m", "dtype": None}, "prompts": ["main", "change"]})
     [('model.name', 'm'), ('model.dtype', 'none'), ('prompts', 'main, change')]
@@ -92,60 +88,59 @@ def about_lines(about: Mapping[str, Any]) -> list[tuple[str, str]]:
     return lines
 
 
-def _without_only_run(sheet: Sheet, series: Mapping[str, int]) -> Sheet:
-    """The table without the column that would say the same in every row."""
-    if len(series) > 1 or any(row.get("run") not in series for row in sheet.rows):
-        return sheet
-    return replace(sheet, columns=tuple(c for c in sheet.columns if c.kind != "run"))
+def _without_only_run(table: ReportTable, series: Series) -> ReportTable:
+    """The table without a run column that has the same value in every row."""
+    if len(series) > 1 or any(row.get("run") not in series for row in table.rows):
+        return table
+    return replace(table, columns=tuple(c for c in table.columns if c.kind != "run"))
 
 
-def _mark(row: Row, series: Mapping[str, int]) -> Mark:
-    """A row's accuracy, with the interval by source where there is one."""
-    low, high = row.get("clustered_low"), row.get("clustered_high")
-    if low is None:
-        low, high = row.get("wilson_low"), row.get("wilson_high")
+def _mark(row: Record, series: Series) -> Mark:
+    """A row's accuracy, with the clustered interval where there is one."""
+    kind = "wilson" if row.get("clustered_low") is None else "clustered"
     name = row["run"]
-    return Mark(row.get("accuracy"), low, high, series.get(name), name=name)
+    ends = row.get(f"{kind}_low"), row.get(f"{kind}_high")
+    return Mark(row.get("accuracy"), *ends, series.get(name), name=name)
 
 
 def _rows_of(
-    sheet: Sheet | None, key: str, series: Mapping[str, int], found: Findings
+    tables: Mapping[str, ReportTable], name: str, key: str, series: Series
 ) -> list[dict[str, Any]]:
-    """A strip for each value of `key`: a line for each run, and one for who else is known."""
-    if sheet is None:
-        return []
+    """A strip for each value of `key`: a line for each run, and one for published results."""
     rows = []
-    for value in dict.fromkeys(row[key] for row in sheet.rows):
-        mine = [row for row in sheet.rows if row[key] == value]
-        lines = [[_mark(row, series)] for row in mine if row["run"] in series]
-        others = [_mark(row, series) for row in mine if row["run"] not in series]
+    for value, own in _by(tables.get(name), key).items():
+        lines = [[_mark(row, series)] for row in own if row["run"] in series]
+        others = [_mark(row, series) for row in own if row["run"] not in series]
         if key == "category":
-            others += _published(found.sheet("beside_the_published"), value)
+            others += _published(tables.get("published"), value)
         if others:
             lines.append(others)
-        name = value if key == "prompt" else value.replace("_", " ")
-        rows.append({"name": name, "strip": strips.strip(lines)})
+        shown = value if key == "prompt" else value.replace("_", " ")
+        rows.append({"name": shown, "strip": strips.strip(lines)})
     return rows
 
 
-def _published(sheet: Sheet | None, category: str) -> list[Mark]:
-    """The published models' cells of one category; their averages for all."""
+def _by(table: ReportTable | None, key: str) -> dict[str, list[Record]]:
+    """Rows by the value of a column, in order; nothing without a table."""
+    groups: dict[str, list[Record]] = {}
+    for row in table.rows if table else ():
+        groups.setdefault(row[key], []).append(row)
+    return groups
+
+
+def _published(table: ReportTable | None, category: str) -> list[Mark]:
+    """The published models' accuracies in one category; their averages for all."""
     key = "average" if category == ALL else category
-    rows = [row for row in sheet.rows if row["whose"] == "published"] if sheet else []
+    rows = [row for row in table.rows if row["origin"] == "published"] if table else []
     return [Mark(row.get(key), series=None, name=row["name"]) for row in rows]
 
 
-def _tiers(sheet: Sheet | None, series: Mapping[str, int]) -> list[dict[str, Any]]:
-    if sheet is None:
-        return []
+def _tiers(tables: Mapping[str, ReportTable], series: Series) -> list[dict[str, Any]]:
     pictures = []
-    for category in dict.fromkeys(row["category"] for row in sheet.rows):
-        cells = {(r["run"], r["tier"]): r for r in sheet.rows if r["category"] == category}
+    for category, rows in _by(tables.get("accuracy_by_category_and_tier"), "category").items():
+        found = {(row["run"], row["tier"]): _mark(row, series) for row in rows}
         lines = [
-            [
-                _mark(cells[name, tier], series) if (name, tier) in cells else Mark(None, series=i)
-                for tier in ORDERS["tier"]
-            ]
+            [found.get((name, tier), Mark(None, series=i)) for tier in ORDERS["tier"]]
             for name, i in series.items()
         ]
         picture = strips.steps(lines, n_steps=len(ORDERS["tier"]))
@@ -153,20 +148,18 @@ def _tiers(sheet: Sheet | None, series: Mapping[str, int]) -> list[dict[str, Any
     return pictures
 
 
-def _bias(sheet: Sheet | None, series: Mapping[str, int]) -> list[dict[str, Any]]:
-    """The share of "increase" about rising, falling and unchanged clips, a line for each run."""
-    if sheet is None:
-        return []
+def _bias(tables: Mapping[str, ReportTable], series: Series) -> list[dict[str, Any]]:
+    """The rate of "increase" about rising, falling and unchanged clips, a line for each run."""
     rows = []
-    for category in dict.fromkeys(row["category"] for row in sheet.rows):
+    for category, own in _by(tables.get("prediction_rates"), "category").items():
         lines = [
             [
                 Mark(
-                    row["increase_share"], series=i, shape=BIAS_SHAPES[row["heard"]],
-                    name=f"{name}, {row['heard']}",
+                    row["increase_share"], series=i, shape=BIAS_SHAPES[row["clips"]],
+                    name=f"{name}, {row['clips']} clips",
                 )
-                for row in sheet.rows
-                if (row["category"], row["run"]) == (category, name)
+                for row in own
+                if row["run"] == name
             ]
             for name, i in series.items()
         ]  # fmt: skip
@@ -175,7 +168,7 @@ def _bias(sheet: Sheet | None, series: Mapping[str, int]) -> list[dict[str, Any]
 
 
 def heat(share: Any) -> Markup:
-    """Colour of a cell: how far a share lies from one half, as classes and a strength."""
+    """Colour of a cell by the distance of a share from one half, as classes and a strength."""
     if share is None:
         return Markup('class="number"')
     strength = min(75, round(150 * abs(float(share) - 0.5)))

@@ -1,19 +1,27 @@
-"""The numbers of the VocalGrad paper, as counts, and its tables made from them.
+"""The results of the VocalGrad paper, as counts, and its tables computed from them.
 
-Source: `data/README.md`. Row names are the names in the data. Where a table of the paper leaves out
-models that were run (few-shot with Audio Flamingo 3, where every answer was an error), they are
+Source: `../data/README.md`. Row names are the names in the data. Where a table of the paper leaves
+out models that were run (few-shot with Audio Flamingo 3, where every answer was an error), they are
 here.
 """
 
-import csv
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+import pandas as pd
+
 from otoscope.registry import Registry
-from otoscope.reports.tables import Measure, Table, Tally, accuracy, tabulate
+from otoscope.reports.tables import (
+    ACCURACY_OF,
+    ReportTable,
+    ShareOf,
+    TableColumn,
+    Ties,
+    cross_shares,
+    share_matrix,
+)
 
 CATEGORIES = (
     "audio_distortion",
@@ -27,178 +35,116 @@ CATEGORIES = (
     "volume",
 )
 BEEP_CATEGORIES = ("background_noise", "voice_pitch", "voice_vibration", "volume")
-PROMPT_EXPERIMENTS = Registry(
-    "published prompt", {"audio_ref": "prompt_audio_ref", "swap_order": "prompt_swap_order"}
-)
 VARIANTS = {
     "main": "main",
-    "audio before the question": "audio_then_query",
-    "LoquaciousSet": "source_loquaciousset",
-    "Common Voice": "source_commonvoice_spontaneous",
+    "audio_then_query": "audio before the question",
+    "source_loquaciousset": "LoquaciousSet",
+    "source_commonvoice_spontaneous": "Common Voice",
 }
 SCOPES = ("lm_head_only", "all_linear")
 
 
-class Result(NamedTuple):
-    """One published result file; a text is empty where it does not apply."""
+class PublishedTable(NamedTuple):
+    """Which results a table is about, and what its rows and columns are."""
 
-    experiment: str
-    model: str
-    scope: str
-    train_category: str
-    test_category: str
-    prompt_variant: str
-    tally: Tally
+    title: str
+    query: str
+    row: str = "model"
+    column: str = "test_category"
+    columns: tuple[str, ...] = CATEGORIES
+    ties: Ties = "even"
+
+
+PUBLISHED: Registry[PublishedTable] = Registry(
+    "published table",
+    {
+        # model rows of Table 2; clip half of Table 9
+        "main": PublishedTable("main question", "experiment == 'main'"),
+        # Tables 10 and 11
+        "audio_ref": PublishedTable("audio_ref", "experiment == 'prompt_audio_ref'"),
+        "swap_order": PublishedTable("swap_order", "experiment == 'prompt_swap_order'"),
+        # Table 14: two examples of each direction before the question
+        "few_shot": PublishedTable("few-shot", "experiment == 'fewshot_2x2'"),
+        # Table 3, where 111 of 240 is printed as 46.3
+        "beeps": PublishedTable(
+            "beeps", "experiment == 'beep_ablation'", columns=BEEP_CATEGORIES, ties="up"
+        ),
+        # Table 15
+        "variants": PublishedTable(
+            "kimi-audio, order and corpora", "model == 'kimi-audio' and variant.notna()", "variant"
+        ),
+        # Figure 8: category of the clip by word in the question
+        **{
+            f"cross_attribute {model}": PublishedTable(
+                f"{model}, clip by word in the question",
+                f"experiment == 'cross_attribute' and model == '{model}'",
+                "test_category",
+                "prompt_variant",
+            )
+            for model in ("kimi-audio", "mimo-audio")
+        },
+        # Figure 4
+        **{
+            f"transfer {scope}": PublishedTable(
+                f"kimi-audio fine-tuned ({scope}), trained on by tested on",
+                "experiment == 'finetune_eval' and model == 'kimi-audio' "
+                f"and scope == '{scope}'",
+                "train_category",
+            )
+            for scope in SCOPES
+        },
+        # Tables 4 and 20
+        "in_domain": PublishedTable(
+            "fine-tuned, tested on the category trained on",
+            "experiment == 'finetune_eval' and train_category == test_category",
+            "model_and_scope",
+        ),
+        # Table 13: each prompt is worded for one category
+        "paraphrases": PublishedTable(
+            "kimi-audio, paraphrases", "experiment == 'paraphrase'", "prompt_variant",
+            columns=("volume", "voice_pitch", "speaking_speed"),
+        ),
+    },
+)  # fmt: skip
 
 
 @cache
-def results() -> tuple[Result, ...]:
-    """All 587 published results, in the order of the file."""
+def results() -> pd.DataFrame:
+    """All 587 published results in the order of the file, with exact counts; not to be changed.
+
+    Beside the file's columns, where a text is empty if it does not apply: `n_parsed`; `n_increase`,
+    missing where it is not known; `variant`, missing outside the table of variants;
+    `model_and_scope`.
+    """
     path = files("otoscope.reports") / "data" / "published_metrics_587.csv"
-    return tuple(_result(row) for row in csv.DictReader(path.read_text("utf-8").splitlines()))
-
-
-def _result(row: dict[str, str]) -> Result:
-    n, n_unparsed, share = int(row["n"]), int(row["n_unparsed"]), row["increase_ratio_parsed"]
-    said = round(float(share) * (n - n_unparsed)) if share else None
-    tally = Tally(n, int(row["n_correct"]), n_unparsed, said)
-    return Result(
-        row["experiment"],
-        row["model"],
-        row["scope"],
-        row["train_category"],
-        row["test_category"],
-        row["prompt_variant"],
-        tally,
+    with path.open("rb") as file:
+        table = pd.read_csv(file, keep_default_na=False, na_values={"increase_ratio_parsed": [""]})
+    parsed = table["n"] - table["n_unparsed"]
+    return table.assign(
+        n_parsed=parsed,
+        n_increase=(table["increase_ratio_parsed"] * parsed).round().astype("Int64"),
+        variant=table["experiment"].map(VARIANTS),
+        model_and_scope=table["model"] + " " + table["scope"],
     )
 
 
-def main_table(measure: Measure = accuracy) -> Table:
-    """Models by category with the main question (model rows of Table 2; clip half of Table 9)."""
-    return _by_model("main", "main question", measure)
-
-
-def prompt_table(prompt: str, measure: Measure = accuracy) -> Table:
-    """Models by category with a variant of the question (Tables 10 and 11).
+def published_table(
+    name: str, share: ShareOf = ACCURACY_OF, columns: Sequence[str] = ()
+) -> ReportTable:
+    """A table of the paper; its rows have exact shares.
 
     Args:
-        prompt: `swap_order` or `audio_ref`.
-        measure: What to show.
+        name: In `PUBLISHED`.
+        share: What to show.
+        columns: Which columns, and so what averages are over; those of the paper by default.
 
     Raises:
-        LookupError: No results were published for that prompt.
+        LookupError: No table has that name.
     """
-    return _by_model(PROMPT_EXPERIMENTS[prompt], prompt, measure)
-
-
-def few_shot_table(measure: Measure = accuracy) -> Table:
-    """Models by category with two examples of each direction before the question (Table 14)."""
-    return _by_model("fewshot_2x2", "few-shot", measure)
-
-
-def beep_table(measure: Measure = accuracy) -> Table:
-    """Models by category on beeps (Table 3), where 111 of 240 is printed as 46.3: ties go up."""
-    return replace(_by_model("beep_ablation", "beeps", measure, BEEP_CATEGORIES), ties="up")
-
-
-def variant_table(measure: Measure = accuracy) -> Table:
-    """Kimi-Audio with the clip before the question, and on other corpora (Table 15)."""
-    names = {experiment: name for name, experiment in VARIANTS.items()}
-    return _table(
-        (r for e in VARIANTS.values() for r in results() if r.experiment == e),
-        lambda r: names[r.experiment],
-        title="kimi-audio, order and corpora",
-        corner="variant",
-        measure=measure,
-        only=lambda r: r.model == "kimi-audio",
-    )
-
-
-def cross_attribute_table(model: str, measure: Measure = accuracy) -> Table:
-    """What was done to the clip (row) by the word in the question (column) (Figure 8)."""
-    return _table(
-        results(),
-        lambda r: r.test_category,
-        lambda r: r.prompt_variant,
-        title=f"{model}, category of the clip by word in the question",
-        corner="clip",
-        measure=measure,
-        only=lambda r: r.experiment == "cross_attribute" and r.model == model,
-    )
-
-
-def transfer_table(scope: str, measure: Measure = accuracy) -> Table:
-    """Kimi-Audio, trained on one category (row), tested on another (column) (Figure 4).
-
-    Args:
-        scope: `lm_head_only` or `all_linear`.
-        measure: What to show.
-    """
-    return _table(
-        results(),
-        lambda r: r.train_category,
-        title=f"kimi-audio fine-tuned ({scope}), trained on by tested on",
-        corner="trained on",
-        measure=measure,
-        only=lambda r: (
-            r.experiment == "finetune_eval" and (r.model, r.scope) == ("kimi-audio", scope)
-        ),
-    )
-
-
-def in_domain_table(measure: Measure = accuracy) -> Table:
-    """Each model tested on the category it was trained on (Tables 4 and 20)."""
-    return _table(
-        results(),
-        lambda r: f"{r.model} {r.scope}",
-        title="fine-tuned, tested on the category trained on",
-        corner="model",
-        measure=measure,
-        only=lambda r: r.experiment == "finetune_eval" and r.train_category == r.test_category,
-    )
-
-
-def paraphrase_table(measure: Measure = accuracy) -> Table:
-    """Kimi-Audio asked in other words (Table 13): a row each, under its only category."""
-    return _table(
-        results(),
-        lambda r: r.prompt_variant,
-        title="kimi-audio, other wordings",
-        corner="wording",
-        measure=measure,
-        columns=("volume", "voice_pitch", "speaking_speed"),
-        only=lambda r: r.experiment == "paraphrase",
-        averages=False,
-    )
-
-
-def _by_model(
-    experiment: str, title: str, measure: Measure, columns: tuple[str, ...] = CATEGORIES
-) -> Table:
-    return _table(
-        results(),
-        lambda r: r.model,
-        title=title,
-        corner="model",
-        measure=measure,
-        columns=columns,
-        only=lambda r: r.experiment == experiment,
-    )
-
-
-def _table(
-    chosen: Iterable[Result],
-    row: Callable[[Result], str],
-    column: Callable[[Result], str] = lambda r: r.test_category,
-    *,
-    title: str,
-    corner: str,
-    measure: Measure,
-    only: Callable[[Result], bool],
-    columns: tuple[str, ...] = CATEGORIES,
-    averages: bool = True,
-) -> Table:
-    tallies = {(row(r), column(r)): r.tally for r in chosen if only(r)}
-    return tabulate(
-        tallies, title=title, corner=corner, measure=measure, columns=columns, averages=averages
-    )
+    chosen = PUBLISHED[name]
+    columns = columns or chosen.columns
+    counts = results().query(chosen.query, engine="python")
+    rows = cross_shares(counts, chosen.row, chosen.column, share, columns=columns)
+    average = TableColumn("average", "average", "share")
+    corner = (TableColumn(chosen.row, chosen.row, "name"), average)
+    return share_matrix(name, chosen.title, corner, columns, rows, ties=chosen.ties)

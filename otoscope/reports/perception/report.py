@@ -2,7 +2,7 @@
 
     report([Path("runs/mine"), Path("runs/theirs")])
 
-Nothing is asked and nothing is fetched; every number is made anew from the raw answers.
+No model is called and nothing is downloaded; every number is computed from the raw answers.
 """
 
 from collections.abc import Sequence
@@ -11,73 +11,55 @@ from pathlib import Path
 import datasets
 
 from otoscope.audits.items import Items
-from otoscope.reports import sheets
-from otoscope.reports.html import render, write
-from otoscope.reports.perception.findings import Findings, findings
+from otoscope.errors import InputError
+from otoscope.reports.perception.findings import findings
 from otoscope.reports.perception.page import page_values
-from otoscope.reports.perception.samples import players, sample_rows, sample_sheet, samples_of
-from otoscope.reports.readings import read_runs
-from otoscope.reports.sheets import Sheet
-
-TITLE = "# Perception report"
+from otoscope.reports.perception.reading import PerceptionRun, read_perception
+from otoscope.reports.perception.samples import players, sample_table, samples_of
+from otoscope.reports.tables import in_markdown
+from otoscope.reports.writing import write_report
 
 
 def report(
-    runs: Sequence[Path],
-    out: Path | None = None,
+    runs: Sequence[Path | str],
+    out: Path | str | None = None,
     *,
     dataset: str | Path | datasets.Dataset | Items | None = None,
 ) -> Path:
-    """Writes `index.html`, `report.md` and `tables/*.csv`.
+    """Writes `index.html`, `report.md` and `tables/`; returns the page's path.
 
     Args:
         runs: Run folders, side by side in this order.
         out: Folder to write into; `report` in the first run's folder by default.
-        dataset: Where the clips are, for players beside the sample answers; none without it.
-
-    Returns:
-        The page's path.
+        dataset: Where the clips are, for audio players beside the sample answers; none without it.
 
     Raises:
-        ValueError: No run is given.
-        RunError: A folder is not a run, or of another schema.
+        InputError: No run is given.
+        RunError: A folder is not a perception run, or of another schema.
         LookupError: A run names a parser that does not exist.
-        DatasetError: The data set cannot be opened.
+        DatasetError: The dataset cannot be opened.
     """
     if not runs:
-        raise ValueError("a report needs at least one run")
-    found = findings(read_runs([Path(run) for run in runs]))
-    folder = Path(out) if out is not None else Path(runs[0]) / "report"
+        raise InputError("a report needs at least one run")
+    found = findings(read_perception(runs))
     chosen = [samples_of(run) for run in found.runs]
-    rows = [sample_rows(run, mine) for run, mine in zip(found.runs, chosen, strict=True)]
-    sounds = players(chosen, dataset)
-    found.tables["samples"] = [sample_sheet([row for mine in rows for row in mine])]
-    every = [sheet for section in found.tables.values() for sheet in section if sheet.rows]
-    _forget_tables(folder)
-    for sheet in every:
-        write(folder / "tables" / f"{sheet.name}.csv", sheets.to_csv(sheet))
-    write(folder / "report.md", _markdown(found, every))
-    values = page_values(
-        found, list(zip(rows, sounds, strict=True)), with_audio=dataset is not None
+    audio = players(chosen, dataset)
+    samples = sample_table(found.runs, chosen)
+    found.sections["samples"] = [samples]
+    return write_report(
+        Path(out) if out is not None else Path(runs[0]) / "report",
+        found.tables.values(),
+        heading="Perception report",
+        facts=map(_facts, found.runs),
+        template="perception.html.jinja",
+        values=page_values(found, samples, audio, with_audio=dataset is not None),
     )
-    return write(folder / "index.html", render("perception.html.jinja", values))
 
 
-def _forget_tables(folder: Path) -> None:
-    """Takes away the tables of an earlier report: this one may not have all of them."""
-    if (folder / "report.md").is_file() and (folder / "report.md").read_text().startswith(TITLE):
-        for old in (folder / "tables").glob("*.csv"):
-            old.unlink()
-
-
-def _markdown(found: Findings, every: Sequence[Sheet]) -> str:
-    parts = [f"{TITLE}\n\n"]
-    for run in found.runs:
-        facts = [
-            f"{len(run.answers):,} questions",
-            *([f"**{run.n_unanswered:,} never answered**"] if run.n_unanswered else []),
-            *([f"**partial: {sheets.in_markdown(run.partial)}**"] if run.partial else []),
-        ]
-        parts.append(f"- {sheets.in_markdown(run.name)}: {'; '.join(facts)}\n")
-    parts += [f"\n{sheets.to_markdown(sheet)}" for sheet in every]
-    return "".join(parts)
+def _facts(run: PerceptionRun) -> str:
+    facts = [
+        f"{len(run.answers):,} questions",
+        *([f"**{run.n_unanswered:,} unanswered**"] if run.n_unanswered else []),
+        *([f"**partial: {in_markdown(run.partial)}**"] if run.partial else []),
+    ]
+    return f"{in_markdown(run.name)}: {'; '.join(facts)}"

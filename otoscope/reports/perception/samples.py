@@ -1,27 +1,32 @@
-"""A few answers to read and hear, failures first."""
+"""A few answers with audio, failures first."""
 
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import datasets
-import numpy as np
+import pandas as pd
 
 from otoscope.audits.items import DatasetError, Items, open_items
-from otoscope.reports.html import data_uri
-from otoscope.reports.readings import OUTCOMES, Answers, Run
-from otoscope.reports.sheets import Column, Sheet
+from otoscope.reports.perception.reading import PerceptionRun
+from otoscope.reports.scoring import OUTCOMES, UNSCORED
+from otoscope.reports.tables import ReportTable, TableColumn
+from otoscope.reports.writing import data_uri
 
-FAILURES_FIRST = ("failed", "refused", "filtered", "unparsed", "wrong", "answered", "correct")
+FAILURES_FIRST = ("failed", "refused", "filtered", "unparsed", "wrong", UNSCORED, "correct")
 N_EACH = 6
 N_CANDIDATES = 500
 DEFAULT = "default"
-MAX_SOUND_BYTES = 6_000_000
-KNOWN = ("category", "tier", "curve", "direction", "source_id", "profile", "no_effect")
-TYPES = {b"fLaC": "audio/flac", b"RIFF": "audio/wav", b"OggS": "audio/ogg"}
+MAX_AUDIO_BYTES = 6_000_000
+MEDIA_TYPES = {b"fLaC": "audio/flac", b"RIFF": "audio/wav", b"OggS": "audio/ogg"}
+KEYS = (
+    "outcome", "question_id", "category", "tier", "curve", "direction", "source_id", "profile",
+    "no_effect", "queried_attribute", "prompt_name", "label", "prediction", "rule", "status",
+    "text", "first_text", "detail", "audio_truncated", "text_truncated",
+)  # fmt: skip
 
 
 class SampleAudio(NamedTuple):
@@ -31,67 +36,63 @@ class SampleAudio(NamedTuple):
     missing: str
 
 
-def samples_of(run: Run, *, n_each: int = N_EACH) -> Answers:
-    """Some answers of each outcome, the failures first; never-answered questions say nothing.
+def samples_of(run: PerceptionRun, *, n_each: int = N_EACH) -> pd.DataFrame:
+    """Some answers of each outcome, the failures first; unanswered questions have nothing to show.
 
     Within an outcome a text or a category that was not shown yet comes first, each pair of them
     once, and else the order of the plan.
     """
     chosen: list[int] = []
     for outcome in FAILURES_FIRST:
-        there = np.flatnonzero(run.answers["outcome"] == outcome).tolist()
-        chosen += _varied(run.answers, there, n_each)
-    return run.answers.at(np.array(chosen, dtype=int))
+        chosen += _varied(run.answers[run.answers["outcome"] == outcome], n_each)
+    return run.answers.loc[chosen]
 
 
-def _varied(answers: Answers, there: Sequence[int], n: int) -> list[int]:
+def _varied(answers: pd.DataFrame, n: int) -> list[int]:
+    """Labels of up to `n` rows with different texts and categories."""
     first: dict[tuple[str | None, str], int] = {}
-    for i in there:
-        first.setdefault((answers["text"][i] or answers["detail"][i], answers["category"][i]), i)
+    columns = (answers[name] for name in ("text", "detail", "category"))
+    for at, text, detail, category in zip(answers.index, *columns, strict=True):
+        first.setdefault((text or detail, category), at)
         if len(first) == N_CANDIDATES:
             break
     chosen: list[int] = []
-    shown: Counter[tuple[str, str | None]] = Counter()
+    used: Counter[tuple[str, str | None]] = Counter()
     while first and len(chosen) < n:
         text, category = min(
-            first, key=lambda pair: (shown["text", pair[0]], shown["category", pair[1]])
+            first, key=lambda pair: (used["text", pair[0]], used["category", pair[1]])
         )
         chosen.append(first.pop((text, category)))
-        shown.update([("text", text), ("category", category)])
+        used.update([("text", text), ("category", category)])
     return chosen
 
 
-def sample_rows(run: Run, answers: Answers) -> list[dict[str, Any]]:
-    """The chosen answers as flat rows."""
-    names = (
-        "outcome", "question_id", *KNOWN, "asked", "prompt_name", "label", "read", "rule", "status",
-        "text", "first_text", "detail", "audio_truncated", "text_truncated",
-    )  # fmt: skip
-    return [
-        {"run": run.name} | {name: answers[name][i] for name in names} for i in range(len(answers))
-    ]
-
-
-def sample_sheet(rows: Sequence[dict[str, Any]]) -> Sheet:
-    """The chosen answers as a table."""
-    return Sheet(
+def sample_table(runs: Sequence[PerceptionRun], chosen: Sequence[pd.DataFrame]) -> ReportTable:
+    """The chosen answers of every run as a table; its rows have more than it shows."""
+    return ReportTable(
         "samples",
-        "Some answers, failures first",
+        "Sample answers, failures first",
         (
-            Column("outcome", "outcome"), Column("run", "run", "run"),
-            Column("question_id", "question"), Column("label", "right answer"),
-            Column("read", "read as"), Column("rule", "rule"), Column("text", "raw answer", "raw"),
-            Column("first_text", "first try", "raw"), Column("detail", "message", "raw"),
+            TableColumn("outcome", "outcome"), TableColumn("run", "run", "run"),
+            TableColumn("question_id", "question"), TableColumn("label", "reference"),
+            TableColumn("prediction", "prediction"), TableColumn("rule", "parser rule"),
+            TableColumn("text", "raw answer", "raw"),
+            TableColumn("first_text", "answer before the retry", "raw"),
+            TableColumn("detail", "message", "raw"),
         ),
-        tuple(rows),
-        (f"Of each outcome at most {N_EACH} of a run ({', '.join(OUTCOMES)}).",),
+        tuple(
+            {"run": run.name} | row
+            for run, own in zip(runs, chosen, strict=True)
+            for row in own[list(KEYS)].to_dict("records")
+        ),
+        (f"At most {N_EACH} answers of each outcome and run ({', '.join(OUTCOMES)}).",),
     )  # fmt: skip
 
 
 def players(
-    answers: Sequence[Answers], dataset: str | Path | datasets.Dataset | Items | None
-) -> list[list[SampleAudio]]:
-    """A player for each of the chosen answers, while there is room on a page.
+    answers: Sequence[pd.DataFrame], dataset: str | Path | datasets.Dataset | Items | None
+) -> list[SampleAudio]:
+    """A player for each of the chosen answers, within the size limit of a page.
 
     Args:
         answers: The chosen answers of each run.
@@ -99,45 +100,44 @@ def players(
             configs that the runs name.
 
     Returns:
-        For each run and answer the last clip heard: its address, or why there is none.
+        For each answer of each run the address of its last clip, or why there is none.
     """
+    questions = pd.concat(answers)
     if dataset is None:
-        return [[SampleAudio("", "") for _ in range(len(a))] for a in answers]
-    opened = [dataset] if isinstance(dataset, Items) else _opened(answers, dataset)
-    room = MAX_SOUND_BYTES
-    found: list[list[SampleAudio]] = []
-    for mine in answers:
-        found.append([])
-        for ids, hashes in zip(mine["audio_ids"], mine["audio_sha256"], strict=True):
-            sound, size = _player(opened, ids, hashes, room)
-            room -= size
-            found[-1].append(sound)
+        return [SampleAudio("", "")] * len(questions)
+    opened = [dataset] if isinstance(dataset, Items) else _opened(questions, dataset)
+    n_left = MAX_AUDIO_BYTES
+    found = []
+    for ids, hashes in zip(questions["audio_ids"], questions["audio_sha256"], strict=True):
+        player, n_bytes = _player(opened, ids, hashes, n_left)
+        n_left -= n_bytes
+        found.append(player)
     return found
 
 
-def _opened(answers: Sequence[Answers], dataset: str | Path | datasets.Dataset) -> list[Items]:
-    """Each config that was asked about; apart, since configs of one data set may share rows."""
+def _opened(questions: pd.DataFrame, dataset: str | Path | datasets.Dataset) -> list[Items]:
+    """Each config that was used; apart, since configs of one dataset may share rows."""
     if isinstance(dataset, datasets.Dataset):
         return [open_items(dataset)]
-    asked = {config or DEFAULT for mine in answers for config in mine["config"]} or {DEFAULT}
-    return [open_items(dataset, [] if c == DEFAULT else [c]) for c in sorted(asked)]
+    configs = {config or DEFAULT for config in questions["config"]} or {DEFAULT}
+    return [open_items(dataset, [] if c == DEFAULT else [c]) for c in sorted(configs)]
 
 
 def _player(
-    opened: Sequence[Items], ids: Sequence[str] | None, hashes: Sequence[str] | None, room: int
+    opened: Sequence[Items], ids: Sequence[str] | None, hashes: Sequence[str] | None, n_left: int
 ) -> tuple[SampleAudio, int]:
     if not ids:
-        return SampleAudio("", "no clip"), 0
+        return SampleAudio("", "the question has no clip"), 0
     data = None
     for items in opened:
         with suppress(KeyError, DatasetError):
             data = items.audio_bytes(ids[-1])
             break
     if data is None:
-        return SampleAudio("", "not in the data set at hand"), 0
+        return SampleAudio("", "not in the dataset given"), 0
     if hashes and hashlib.sha256(data).hexdigest() != hashes[-1]:
-        return SampleAudio("", "the data set at hand has another sound under this id"), 0
-    if len(data) > room:
-        return SampleAudio("", "no room left on the page"), 0
-    kind = TYPES.get(data[:4], "audio/mpeg")
-    return SampleAudio(data_uri(data, kind), ""), len(data)
+        return SampleAudio("", "the dataset given has other audio under this id"), 0
+    if len(data) > n_left:
+        return SampleAudio("", "size limit of the page reached"), 0
+    media_type = MEDIA_TYPES.get(data[:4], "audio/mpeg")
+    return SampleAudio(data_uri(data, media_type), ""), len(data)

@@ -1,8 +1,7 @@
 """Small pictures in a report's rows: shares from 0 to 100 per cent, drawn in the page's colours.
 
-Strips are as wide as the page lets them be: places are given in per cent and marks in pixels, so
-nothing is stretched. The style sheet of the report has a colour for each of `N_SERIES` series, and
-shapes take turns.
+Strips scale with the page: positions are in per cent and marks in pixels, so marks keep their
+shape. The style sheet has a colour for each of `N_SERIES` series; shapes repeat after three.
 """
 
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from otoscope.reports.sheets import in_per_cent
+from otoscope.reports.tables import per_cent
 
 N_SERIES = 8
 LINE = 16  # pixels from one mark to the next below it
@@ -84,7 +83,7 @@ def _draw(mark: Mark, y: int) -> str:
         )
     body = SHAPES[mark.shape or shape_of(mark.series)]
     return (
-        f'<g class="{css_class(mark.series)}"><title>{_said(mark)}</title>{whisker}'
+        f'<g class="{css_class(mark.series)}"><title>{_label(mark)}</title>{whisker}'
         f'<svg x="{_at(mark.share)}" y="{y}" overflow="visible">{body}</svg></g>'
     )
 
@@ -131,7 +130,7 @@ def _stepped(marks: Sequence[Mark], places: Sequence[float]) -> str:
         body = SHAPES[mark.shape or shape_of(mark.series)]
         drawn.append(
             f'<g transform="translate({x:.1f} {_height(mark.share)}) scale(.8)">'
-            f"<title>{_said(mark)}</title>{body}</g>"
+            f"<title>{_label(mark)}</title>{body}</g>"
         )
     path = f'<polyline class="path" points="{" ".join(points)}"/>'
     return f'<g class="{css_class(marks[0].series)}">{path}{"".join(drawn)}</g>' if drawn else ""
@@ -146,5 +145,5 @@ def _height(share: Share) -> str:
     return f"{6 + (STEPS_HEIGHT - 12) * (1 - float(share)):.1f}"
 
 
-def _said(mark: Mark) -> Markup:
-    return escape(f"{mark.name}: {in_per_cent(mark.share)} %")
+def _label(mark: Mark) -> Markup:
+    return escape(f"{mark.name}: {per_cent(mark.share)} %")

@@ -12,17 +12,12 @@ from typer.testing import CliRunner
 
 from otoscope.cli import app
 from otoscope.probes import decodable, table
-from otoscope.reports.inside.figures import Line, Point, Scale, line_panel
+from otoscope.reports.inside.decodable import at_last_layer
+from otoscope.reports.inside.figures import PlotLine, PlotPoint, PlotScale, line_panel
 from otoscope.reports.inside.reading import NoStudy, read_study
 from otoscope.reports.inside.report import write_inside
-from otoscope.reports.inside.tables import (
-    encoded_at_last,
-    heat_maps,
-    position_rows,
-    stage_rows,
-    tables,
-    transfer_rows,
-)
+from otoscope.reports.inside.tables import layer_maps, position_rows, stage_rows, tables
+from otoscope.reports.inside.transfer import transfer_rows
 from otoscope.representations.features import write_features
 from otoscope.representations.sites import site_of
 from tests.reports.written_runs import question, right_or_wrong, write_run
@@ -118,7 +113,7 @@ def study(tmp_path):
 
 
 def test_transfer_is_counted_from_the_answers(study):
-    found = {(row["key"], row["asked"]): row for row in transfer_rows(read_study(study))}
+    found = {(row["key"], row["category"]): row for row in transfer_rows(read_study(study))}
     # 1 and 2 of 4 sources right; taught: 3 and 1 of 4
     assert found["base", "volume"]["accuracy"] == 0.25
     assert found["base", "echo"]["accuracy"] == 0.5
@@ -153,7 +148,7 @@ def test_stages_end_at_the_last_layer_that_has_no_position(study):
 
 
 def test_a_map_has_a_row_a_category_and_a_column_a_layer(study):
-    base, tuned = heat_maps(read_study(study))
+    base, tuned = layer_maps(read_study(study))
     assert base.rows == tuple({"category": c, "0": 0.5, "2": 0.75} for c in CATEGORIES)
     assert tuned.rows[0]["2"] == pytest.approx(0.85)
 
@@ -167,7 +162,7 @@ def test_positions_are_at_the_layers_nearest_to_the_published(study):
 
 
 def test_directions_that_agree_and_directions_that_oppose(study):
-    found = {sheet.name: sheet for sheet in tables(read_study(study))["alignment"]}
+    found = {table.name: table for table in tables(read_study(study))["alignment"]}
     assert found["alignment_map_base"].rows[0] == pytest.approx(
         {"category": "volume", "volume": 1.0, "echo": 1.0}
     )
@@ -176,8 +171,8 @@ def test_directions_that_agree_and_directions_that_oppose(study):
     assert signed == [("base", 1.0, 1.0), ("tuned-volume", -1.0, 1.0)]
 
 
-def test_what_is_not_said_is_told_at_the_last_layer(study):
-    rows = encoded_at_last(read_study(study)).rows
+def test_decodable_but_not_answered_at_the_last_layer(study):
+    rows = at_last_layer(read_study(study)).rows
     assert [(r["category"], r["layer"], r["encoded_not_said"]) for r in rows] == [
         ("volume", 2, 0.5), ("echo", 2, 0.5),
     ]  # fmt: skip
@@ -191,17 +186,17 @@ def test_the_page_is_whole_and_says_what_was_never_run(study):
     assert "&lt;i&gt;m&lt;/i&gt;" in text
     assert "http" not in text.replace('http-equiv="Content', "").replace("http://www.w3.org", "")
     assert "probes/tuned-volume/encoded.parquet is not there yet" in text
-    for name in ("stages", "layers", "transfer", "alignment", "encoded", "positions"):
+    for name in ("stages", "layers", "transfer", "alignment", "decodable_by_layer", "positions"):
         assert (study / "report" / "tables" / f"{name}.md").read_text().startswith("### ")
     with (study / "report" / "tables" / "transfer_matrix.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert rows[1] == {"taught": "volume", "volume": "0.75", "echo": "0.25", "all": "0.5"}
+    assert rows[1] == {"tuned_on": "volume", "volume": "0.75", "echo": "0.25", "all": "0.5"}
 
 
 def test_the_control_across_profiles_stands_beside_the_own_profile(study):
     write_probes(study / "probes" / "base-on-other", [probe_row("text.2", "echo", 0.6)])
-    (sheet,) = tables(read_study(study))["across"]
-    echo = {row["key"]: row["accuracy"] for row in sheet.rows if row["category"] == "echo"
+    (found,) = tables(read_study(study))["across"]
+    echo = {row["key"]: row["accuracy"] for row in found.rows if row["category"] == "echo"
             and row["site"] == "text.2"}  # fmt: skip
     assert echo == {"base": 0.75, "base-on-other": 0.6}
 
@@ -209,7 +204,7 @@ def test_the_control_across_profiles_stands_beside_the_own_profile(study):
 def test_a_study_that_has_only_begun_has_a_report(tmp_path):
     (tmp_path / "study.json").write_text('{"schema": 1, "config": {}, "steps": []}')
     text = write_inside(tmp_path).read_text()
-    assert "study.json does not say what was never run" in text
+    assert "study.json does not state what was not run" in text
     for part in ("runs/base", "probes/base/probes.parquet", "features/base"):
         assert f"{part} is not there yet" in text
 
@@ -218,7 +213,7 @@ def test_an_earlier_report_leaves_no_table_behind(study):
     write_inside(study)
     (study / "probes" / "base" / "encoded.parquet").unlink()
     write_inside(study)
-    assert not (study / "report" / "tables" / "encoded.csv").exists()
+    assert not (study / "report" / "tables" / "decodable_by_layer.csv").exists()
 
 
 def test_damaged_parts_are_named_and_left_out(study):
@@ -252,16 +247,18 @@ def test_the_card_of_the_dataset_says_whether_a_machine_spoke(study, tmp_path, t
 
 
 def test_what_is_no_study_is_refused(tmp_path):
-    with pytest.raises(NoStudy, match="is no study"):
+    with pytest.raises(NoStudy, match="is not a study"):
         write_inside(tmp_path)
     told = CliRunner().invoke(app, ["inside", str(tmp_path)])
     assert told.exit_code == 2
-    assert "is no study" in told.output
+    assert "is not a study" in told.output
 
 
 def test_lines_are_drawn_where_their_shares_are():
-    line = Line("base", "s1", [Point(1.0, 0.9, 1.0), Point(None), Point(0.5, 0.4, 0.6)], said=0.75)
-    drawn = line_panel([line], ["0", "1", "2"], scale=Scale(0.5, 1.0), chance=0.5, alt="a < b")
+    line = PlotLine(
+        "base", "s1", [PlotPoint(1.0, 0.9, 1.0), PlotPoint(None), PlotPoint(0.5, 0.4, 0.6)], 0.75
+    )
+    drawn = line_panel([line], ["0", "1", "2"], scale=PlotScale(0.5, 1.0), chance=0.5, alt="a < b")
     # 126 high, from 6 to 132: 100 % at 6, 75 % at 69, 50 % at 132, and what is lower there too
     assert 'points="40.0,6.0 228.0,132.0"' in drawn
     assert 'y1="69.0" y2="69.0"' in drawn

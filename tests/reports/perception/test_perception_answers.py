@@ -3,13 +3,15 @@
 import pytest
 
 from otoscope.reports.perception.findings import findings
-from otoscope.reports.readings import read_runs
+from otoscope.reports.perception.reading import read_perception
 from tests.reports.perception.test_perception_scores import only
 from tests.reports.perception.tiny_runs import eight_and_four, row, said, write_run
 
 
 def found_in(tmp_path, *runs):
-    return findings(read_runs([write_run(tmp_path / f"run{i}", q) for i, q in enumerate(runs)]))
+    return findings(
+        read_perception([write_run(tmp_path / f"run{i}", q) for i, q in enumerate(runs)])
+    )
 
 
 def test_bias_is_shown_on_rising_falling_and_unchanged_clips(tmp_path):
@@ -23,21 +25,23 @@ def test_bias_is_shown_on_rising_falling_and_unchanged_clips(tmp_path):
         (row("source_bias@echo", "source", None, clip="a"), None),
     ]
     found = found_in(tmp_path, answered)
-    shares = {r["heard"]: r for r in found.sheet("answer_shares").rows if r["category"] == "volume"}
-    assert shares["rising clips"]["increase_share"] == 1 / 2
-    assert shares["falling clips"]["increase_share"] == 1  # of the one that was parsed
-    assert shares["falling clips"]["neither"] == 1 / 2
-    assert (shares["unchanged clips"]["n"], shares["unchanged clips"]["increase"]) == (4, 3 / 4)
-    silent = only(found, "answer_shares", category="echo")
-    assert (silent["heard"], silent["neither"], silent["increase_share"]) == (
-        "unchanged clips", 1, None,
+    shares = {
+        r["clips"]: r for r in found.tables["prediction_rates"].rows if r["category"] == "volume"
+    }
+    assert shares["rising"]["increase_share"] == 1 / 2
+    assert shares["falling"]["increase_share"] == 1  # of the one that was parsed
+    assert shares["falling"]["neither"] == 1 / 2
+    assert (shares["unchanged"]["n"], shares["unchanged"]["increase"]) == (4, 3 / 4)
+    silent = only(found, "prediction_rates", category="echo")
+    assert (silent["clips"], silent["neither"], silent["increase_share"]) == (
+        "unchanged", 1, None,
     )  # fmt: skip
     # unchanged clips have no right answer, so they are in no accuracy
     assert only(found, "accuracy_by_category", category="all")["n"] == 4
 
 
 def test_prompts_are_compared_where_there_are_several(tmp_path):
-    assert found_in(tmp_path / "one", eight_and_four()).sheet("accuracy_by_prompt") is None
+    assert found_in(tmp_path / "one", eight_and_four()).tables.get("accuracy_by_prompt") is None
     answered = [
         (row(direction="up"), "increase"),
         (row("swap_order", direction="up"), "decrease"),
@@ -45,13 +49,13 @@ def test_prompts_are_compared_where_there_are_several(tmp_path):
         (row("tone_rise_fall", "voice_pitch", direction="down"), "rise"),
     ]
     found = found_in(tmp_path / "four", answered)
-    right = {r["prompt"]: r["accuracy"] for r in found.sheet("accuracy_by_prompt").rows}
+    right = {r["prompt"]: r["accuracy"] for r in found.tables["accuracy_by_prompt"].rows}
     assert right == {"main": 1, "swap_order": 0, "rise_fall": 1, "tone_rise_fall": 0}
-    cells = {r["prompt"]: r for r in found.sheet("accuracy_by_prompt_and_category").rows}
+    cells = {r["prompt"]: r for r in found.tables["accuracy_by_prompt_and_category"].rows}
     assert cells["rise_fall"]["voice_pitch"] is None
     assert cells["rise_fall"]["average"] is None  # not over all the columns
-    said_so = {r["prompt"]: r for r in found.sheet("increase_by_prompt_and_category").rows}
-    assert said_so["swap_order"]["volume"] == 0
+    increase = {r["prompt"]: r for r in found.tables["increase_by_prompt_and_category"].rows}
+    assert increase["swap_order"]["volume"] == 0
     # tables by category are about main alone
     assert only(found, "accuracy_by_category", category="all")["n"] == 1
 
@@ -60,12 +64,12 @@ def test_runs_are_shown_by_a_prompt_that_all_of_them_asked(tmp_path):
     first = [(row("swap_order"), "increase"), (row("audio_ref"), "increase")]
     second = [(row("audio_ref"), "decrease")]
     found = found_in(tmp_path / "shared", first, second)
-    assert found.shown == {"run0": "audio_ref", "run1": "audio_ref"}
+    assert found.prompts == {"run0": "audio_ref", "run1": "audio_ref"}
     found = found_in(tmp_path / "apart", first, [(row("few_shot"), "increase")])
-    assert found.shown == {"run0": "swap_order", "run1": "few_shot"}
+    assert found.prompts == {"run0": "swap_order", "run1": "few_shot"}
     both = [(row("swap_order"), ""), (row(), "")]
-    assert found_in(tmp_path / "main", both, both).shown == {"run0": "main", "run1": "main"}
-    assert found_in(tmp_path / "one", both, both[1:]).shown == {"run0": "main", "run1": "main"}
+    assert found_in(tmp_path / "main", both, both).prompts == {"run0": "main", "run1": "main"}
+    assert found_in(tmp_path / "one", both, both[1:]).prompts == {"run0": "main", "run1": "main"}
 
 
 def test_cross_attribute_rows_are_clips_and_columns_what_was_asked(tmp_path):
@@ -133,10 +137,10 @@ def test_calls_by_status_and_flag(tmp_path):
         (row(clip="z"), said(None, "timeout")),
     ]
     found = found_in(tmp_path, answered)
-    (calls,) = found.sheet("calls").rows
+    (calls,) = found.tables["calls"].rows
     expected = {
         "n": 15, "ok": 11, "refused": 1, "filtered": 0, "error": 1, "timeout": 1, "unanswered": 1,
-        "audio_truncated": 1, "text_truncated": 1, "second_try": 1, "cost": 0.75,
+        "audio_truncated": 1, "text_truncated": 1, "retried_on_parse_failure": 1, "cost": 0.75,
     }  # fmt: skip
     assert {key: calls[key] for key in expected} == expected
     assert only(found, "errors", status="error")["detail"] == "HTTP 500"
@@ -144,9 +148,9 @@ def test_calls_by_status_and_flag(tmp_path):
 
 def test_two_runs_stand_side_by_side_in_the_given_order(tmp_path):
     runs = [write_run(tmp_path / name / "run", eight_and_four()) for name in "ba"]
-    found = findings(read_runs(runs))
+    found = findings(read_perception(runs))
     assert [run.name for run in found.runs] == ["run", "run (2)"]
-    cells = found.sheet("accuracy_by_category").rows
+    cells = found.tables["accuracy_by_category"].rows
     assert [(r["category"], r["run"]) for r in cells] == [
         (category, run) for category in ("all", "echo", "volume") for run in ("run", "run (2)")
     ]

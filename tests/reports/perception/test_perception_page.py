@@ -9,11 +9,12 @@ import datasets
 import pytest
 
 from otoscope.audits.runs import RunError
+from otoscope.errors import InputError
 from otoscope.reports.perception import samples, strips
+from otoscope.reports.perception.reading import read_perception
 from otoscope.reports.perception.report import report
 from otoscope.reports.perception.samples import samples_of
 from otoscope.reports.perception.strips import Mark
-from otoscope.reports.readings import read_runs
 from tests.reports.perception.tiny_runs import eight_and_four, row, said, write_run
 
 NASTY = "</script><b>bold</b> & \"quoted\" 'x' {{ 7 * 7 }} <img src=x onerror=alert(1)>"
@@ -67,9 +68,9 @@ def test_a_partial_run_and_missing_answers_are_loud(tmp_path):
     run = write_run(tmp_path / "part", eight_and_four(), partial="2 of 100 sources")
     page = report([run])
     assert "<b>Partial run:</b> <bdi>2 of 100 sources</bdi>" in page.read_text()
-    assert "<b>1 of 12 questions were never answered</b> (8.3 %)" in page.read_text()
+    assert "<b>1 of 12 questions are unanswered</b> (8.3 %)" in page.read_text()
     markdown = (page.parent / "report.md").read_text()
-    assert "**1 never answered**; **partial: 2 of 100 sources**" in markdown
+    assert "**1 unanswered**; **partial: 2 of 100 sources**" in markdown
 
 
 def test_a_run_of_nothing_and_one_without_answers_have_a_page(tmp_path):
@@ -77,7 +78,7 @@ def test_a_run_of_nothing_and_one_without_answers_have_a_page(tmp_path):
     assert "No questions were planned" in text
     assert "there is no accuracy to show" in text
     text = report([write_run(tmp_path / "silent", [(row(), None)])]).read_text()
-    assert "1 of 1 questions were never answered" in text
+    assert "1 of 1 questions are unanswered" in text
 
 
 def test_one_question_is_enough(tmp_path):
@@ -103,7 +104,7 @@ def test_what_was_run_is_readable(tmp_path):
 
 def test_only_several_runs_are_told_apart_in_tables(tmp_path):
     first, second = (write_run(tmp_path / name, eight_and_four()) for name in ("one", "two"))
-    assert '<td class="run known">' not in report([first]).read_text().split("beside_the")[0]
+    assert '<td class="run known">' not in report([first]).read_text().split("tables/published")[0]
     both = report([first, second], tmp_path / "both").read_text()
     assert both.count('<svg class="swatch"') > 10
     assert re.search(r'<g class="s1">.*<g class="s2">', both, re.DOTALL)
@@ -130,11 +131,11 @@ def test_samples_begin_with_failures_and_vary(tmp_path):
         (row(category="echo", clip="c"), "decrease"),
         *eight_and_four(),
     ]
-    (run,) = read_runs([write_run(tmp_path / "run", answered)])
+    (run,) = read_perception([write_run(tmp_path / "run", answered)])
     chosen = samples_of(run)
     outcomes = list(dict.fromkeys(chosen["outcome"]))
     assert outcomes == ["failed", "refused", "unparsed", "wrong", "correct"]
-    wrong = chosen.where(outcome="wrong")
+    wrong = chosen[chosen["outcome"] == "wrong"]
     assert set(zip(wrong["text"], wrong["category"], strict=True)) == {
         ("decrease", "volume"), ("decrease", "echo"), ("It decreases.", "volume"),
         ("increase", "volume"),
@@ -147,7 +148,7 @@ def test_texts_not_shown_yet_come_before_categories_not_shown_yet(tmp_path):
         (row(category="echo", clip="b"), "decrease"),
         (row(clip="c"), "It decreases."),
     ]
-    (run,) = read_runs([write_run(tmp_path / "run", answered)])
+    (run,) = read_perception([write_run(tmp_path / "run", answered)])
     assert samples_of(run, n_each=2)["text"].tolist() == ["decrease", "It decreases."]
 
 
@@ -171,26 +172,26 @@ def test_players_hold_the_very_sound_that_was_asked_about(tmp_path):
     text = page.read_text()
     assert text.count("<audio") == 1
     assert "data:audio/flac;base64,ZkxhQyBhbmQgbW9yZQ==" in text
-    assert "another sound under this id" in text
-    assert "not in the data set at hand" in text
+    assert "other audio under this id" in text
+    assert "not in the dataset given" in text
     without = report([run]).read_text()
     assert "<audio" not in without
-    assert "No players: the report was made without the data set." in without
+    assert "No audio players: the report was written without --dataset." in without
 
 
 def test_a_page_has_room_for_so_much_sound(tmp_path, monkeypatch):
     sound = b"fLaC and more"
-    monkeypatch.setattr(samples, "MAX_SOUND_BYTES", len(sound))
+    monkeypatch.setattr(samples, "MAX_AUDIO_BYTES", len(sound))
     questions = [row(clip=name, audio_sha256=None) for name in "ab"]
     answers = ["decrease", "it decreases"]
     run = write_run(tmp_path / "run", list(zip(questions, answers, strict=True)))
     text = report([run], dataset=a_dataset({q["id"]: sound for q in questions})).read_text()
     assert text.count("<audio") == 1
-    assert text.count("no room left on the page") == 1
+    assert text.count("size limit of the page reached") == 1
 
 
 def test_what_is_not_a_run_is_named(tmp_path):
-    with pytest.raises(ValueError, match="at least one run"):
+    with pytest.raises(InputError, match="at least one run"):
         report([])
     with pytest.raises(RunError, match="not a run"):
         report([tmp_path])
@@ -238,4 +239,4 @@ def test_players_are_found_in_a_folder_of_several_configs(tmp_path, monkeypatch)
     run = write_run(tmp_path / "run", [(q, "increase") for q in questions])
     text = report([run], dataset=tmp_path / "data").read_text()
     assert text.count("data:audio/wav;base64") == 2
-    assert "another sound under this id" not in text
+    assert "other audio under this id" not in text

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from otoscope.audits.runs import load_run
-from otoscope.reports.perception import published
-from otoscope.reports.perception.beside_published import published_sheet
+from otoscope.reports.compare import compare
+from otoscope.reports.perception.beside_published import comparison_table
 from otoscope.reports.perception.findings import findings
+from otoscope.reports.perception.published import CATEGORIES, results
+from otoscope.reports.perception.reading import read_perception
 from otoscope.reports.perception.report import report
-from otoscope.reports.readings import OUTCOMES, read_runs
-from otoscope.reports.verdicts import verdicts
+from otoscope.reports.scoring import OUTCOMES
 from otoscope.responses.reading import read_answers
 from otoscope.statistics.direction import score_directions
 from tests.reports.perception.tiny_runs import eight_and_four, row, said, write_run
@@ -22,13 +23,14 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def made(tmp_path):
-    return findings(read_runs([write_run(tmp_path / "run", eight_and_four())]))
+    return findings(read_perception([write_run(tmp_path / "run", eight_and_four())]))
 
 
 def rows_of(found, name, **values):
     """The rows of a table with these values."""
-    sheet = found.sheet(name)
-    return [r for r in sheet.rows if all(r[key] == value for key, value in values.items())]
+    return [
+        r for r in found.tables[name].rows if all(r[key] == value for key, value in values.items())
+    ]
 
 
 def only(found, name, **values):
@@ -37,7 +39,7 @@ def only(found, name, **values):
 
 
 def test_what_is_not_an_answer_is_not_correct_and_has_a_rate_of_its_own(made):
-    cell = only(made, "answers_by_category", category="volume")
+    cell = only(made, "outcomes_by_category", category="volume")
     assert cell["n"] == 8
     assert cell["accuracy"] == 3 / 8
     for outcome in ("wrong", "unparsed", "refused", "failed", "unanswered"):
@@ -47,7 +49,7 @@ def test_what_is_not_an_answer_is_not_correct_and_has_a_rate_of_its_own(made):
 
 
 def test_shares_keep_to_their_denominators(made):
-    cell = only(made, "answers_by_category", category="volume")
+    cell = only(made, "outcomes_by_category", category="volume")
     assert cell["parsed_rate"] == 4 / 8
     assert cell["increase_share"] == 3 / 4  # the text of the refused one says nothing
     assert (cell["accuracy_increase"], cell["accuracy_decrease"]) == (2 / 4, 1 / 4)
@@ -71,10 +73,10 @@ def test_against_chance_with_holm_over_categories(made):
 
 
 @pytest.mark.parametrize(
-    ("answer", "verdict"),
+    ("answer", "side"),
     [("{label}", "above"), ("{other}", "below"), ("increase", "undecided"), ("what?", "below")],
 )
-def test_a_verdict_needs_the_test_and_the_interval_by_source(tmp_path, answer, verdict):
+def test_a_side_of_chance_needs_the_test_and_the_clustered_interval(tmp_path, answer, side):
     other = {"increase": "decrease", "decrease": "increase"}
     planned = [
         row(direction=d, clip=source, source_id=source)
@@ -82,8 +84,8 @@ def test_a_verdict_needs_the_test_and_the_interval_by_source(tmp_path, answer, v
         for d in ("up", "down")
     ]
     answered = [(r, answer.format(label=r["label"], other=other[r["label"]])) for r in planned]
-    found = findings(read_runs([write_run(tmp_path / "run", answered)]))
-    assert only(found, "accuracy_by_category", category="volume")["verdict"] == verdict
+    found = findings(read_perception([write_run(tmp_path / "run", answered)]))
+    assert only(found, "accuracy_by_category", category="volume")["versus_chance"] == side
 
 
 def test_clips_of_one_source_that_agree_do_not_make_it_more_than_chance(tmp_path):
@@ -94,37 +96,37 @@ def test_clips_of_one_source_that_agree_do_not_make_it_more_than_chance(tmp_path
         for i in range(40)
         for word in ["increase" if i < n_right else "decrease"]
     ]
-    found = findings(read_runs([write_run(tmp_path / "run", answered)]))
+    found = findings(read_perception([write_run(tmp_path / "run", answered)]))
     cell = only(found, "accuracy_by_category", category="volume")
     assert cell["p_holm"] < 0.001
     assert cell["wilson_low"] > 0.5 > cell["clustered_low"]
-    assert cell["verdict"] == "undecided"
+    assert cell["versus_chance"] == "undecided"
 
 
 def test_by_tier_and_direction(made):
-    assert [(r["tier"], r["n_correct"], r["n"]) for r in made.sheet("accuracy_by_tier").rows] == [
+    assert [(r["tier"], r["n_correct"], r["n"]) for r in made.tables["accuracy_by_tier"].rows] == [
         ("low", 2, 4), ("mid", 4, 4), ("high", 1, 4),
     ]  # fmt: skip
     assert only(made, "accuracy_by_direction", direction="down")["accuracy"] == 3 / 6
     cells = {(r["category"], r["tier"]): r["n"] for r in
-             made.sheet("accuracy_by_category_and_tier").rows}  # fmt: skip
+             made.tables["accuracy_by_category_and_tier"].rows}  # fmt: skip
     assert cells == {("echo", "mid"): 4, ("volume", "low"): 4, ("volume", "high"): 4}
 
 
 def test_breakdowns_that_nobody_knows_are_left_out(made, tmp_path):
-    assert made.sheet("accuracy_by_curve") is None
+    assert "accuracy_by_curve" not in made.tables
     bare = [(row(direction=None, clip=str(i)) | {"label": "increase"}, "increase") for i in "ab"]
-    found = findings(read_runs([write_run(tmp_path / "bare", bare)]))
-    assert "breakdowns" not in found.tables
+    found = findings(read_perception([write_run(tmp_path / "bare", bare)]))
+    assert "breakdowns" not in found.sections
     assert "clustered_low" not in only(found, "accuracy_by_category", category="volume")
-    assert "clustered_low" not in [c.key for c in found.sheet("accuracy_by_category").shown]
+    assert "clustered_low" not in [c.key for c in found.tables["accuracy_by_category"].filled]
 
 
-def test_people_stand_beside_runs_by_curve(tmp_path):
+def test_humans_stand_beside_runs_by_curve(tmp_path):
     answered = [(row(direction=d, curve="jump"), "increase") for d in ("up", "down")]
-    found = findings(read_runs([write_run(tmp_path / "run", answered)]))
-    assert only(found, "accuracy_by_curve", run="people")["accuracy"] == 0.9846
-    assert "curve and direction went together" in found.sheet("accuracy_by_curve").notes[0]
+    found = findings(read_perception([write_run(tmp_path / "run", answered)]))
+    assert only(found, "accuracy_by_curve", run="human")["accuracy"] == 0.9846
+    assert "curve and direction were confounded" in found.tables["accuracy_by_curve"].notes[0]
 
 
 def test_no_effect_is_counted_and_shown_apart(made):
@@ -136,43 +138,44 @@ def test_no_effect_is_counted_and_shown_apart(made):
     assert (echo["n_without"], echo["accuracy_without"]) == (0, None)
 
 
-def test_published_rows_and_people_stand_below_a_run_of_all_categories(tmp_path):
+def test_published_rows_and_humans_stand_below_a_run_of_all_categories(tmp_path):
     answered = [
         (row(category=category, direction=d), "increase")
-        for category in published.CATEGORIES
+        for category in CATEGORIES
         for d in ("up", "down")
     ]
-    sheet = findings(read_runs([write_run(tmp_path / "run", answered)])).sheet(
-        "beside_the_published"
-    )
-    printed = [[cell.text for cell in line] for line in sheet.printed()]
+    table = findings(read_perception([write_run(tmp_path / "run", answered)])).tables["published"]
+    printed = [[cell.text for cell in line] for line in table.printed()]
     assert [line[2] for line in printed] == ["50.0", "49.6", "50.2", "51.8", "50.3", "50.0", "94.4"]
     assert printed[3][:4] == ["kimi-audio", "published", "51.8", "51.6"]
-    assert printed[6] == ["people", "published", "94.4", *["–"] * 9]
+    assert printed[6] == ["human", "published", "94.4", *["–"] * 9]
 
 
 def test_averages_of_published_rows_are_over_the_categories_shown(made):
-    rows = made.sheet("beside_the_published").rows
+    rows = made.tables["published"].rows
     kimi = next(r for r in rows if r["name"] == "kimi-audio")
-    cells = {r.test_category: Fraction(r.tally.n_correct, 2400) for r in published.results()
-             if (r.experiment, r.model) == ("main", "kimi-audio")}  # fmt: skip
+    counts = results().query("experiment == 'main' and model == 'kimi-audio'")
+    cells = {
+        name: Fraction(n, 2400)
+        for name, n in zip(counts["test_category"], counts["n_correct"], strict=True)
+    }
     assert kimi["average"] == (cells["echo"] + cells["volume"]) / 2
-    assert "people" not in [r["name"] for r in rows]
+    assert "human" not in [r["name"] for r in rows]
 
 
 def test_published_rows_are_those_of_the_same_prompt(made):
     answered = [(run, answers) for (run, _), answers in zip(made.scored, made.clips, strict=True)]
-    assert published_sheet(answered, ["swap_order"]).rows[1]["name"] == "audioflamingo3"
-    assert all(r["whose"] == "this report" for r in published_sheet(answered, ["rise_fall"]).rows)
+    assert comparison_table(answered, "swap_order").rows[1]["name"] == "audioflamingo3"
+    assert all(r["origin"] == "this report" for r in comparison_table(answered, "rise_fall").rows)
 
 
 def test_beeps_are_not_mixed_with_clips_and_print_as_in_the_paper(tmp_path):
     beep = row(category="voice_vibration", clip="b", config="beep")
     answered = [(row(category="voice_vibration", clip="a"), "increase"), (beep, "decrease")]
-    found = findings(read_runs([write_run(tmp_path / "run", answered)]))
+    found = findings(read_perception([write_run(tmp_path / "run", answered)]))
     assert only(found, "accuracy_by_category", category="voice_vibration")["accuracy"] == 1
     assert only(found, "accuracy_on_beeps", category="voice_vibration")["accuracy"] == 0
-    printed = {line[0].text: line[3].text for line in found.sheet("beside_on_beeps").printed()}
+    printed = {line[0].text: line[3].text for line in found.tables["published_on_beeps"].printed()}
     assert printed["gemini-3-flash"] == "46.3"  # 111 of 240
 
 
@@ -188,15 +191,14 @@ def test_numbers_are_those_of_the_core_and_of_compare(tmp_path):
         columns["label"], read.labels, read.exact, clusters=columns["source_id"],
         by={"category": columns["category"]},
     )  # fmt: skip
-    found = findings(read_runs([run]))
+    found = findings(read_perception([run]))
     for category, cell in scores["category"].items():
         mine = only(found, "accuracy_by_category", category=category)
         assert {key: mine[key] for key in cell} == cell
     (made,) = found.runs
-    assert [v.correct for v in verdicts(load_run(run))] == [
-        outcome == "correct" for outcome in made.answers["outcome"]
-    ]
-    assert [v.label for v in verdicts(load_run(run))] == made.answers["read"].tolist()
+    compared = compare(run, run)
+    assert compared.overall.accuracies == (scores["accuracy"], scores["accuracy"])
+    assert made.answers["prediction"].tolist() == read.labels
 
 
 @pytest.mark.slow
@@ -225,7 +227,7 @@ def test_the_metric_loaded_by_its_path_gives_the_numbers_of_the_report(tmp_path,
 
 def test_a_run_in_which_nothing_was_parsed(tmp_path):
     answered = [(row(direction=d), said("I cannot tell.")) for d in ("up", "down")]
-    found = findings(read_runs([write_run(tmp_path / "run", answered)]))
-    cell = only(found, "answers_by_category", category="volume")
+    found = findings(read_perception([write_run(tmp_path / "run", answered)]))
+    cell = only(found, "outcomes_by_category", category="volume")
     assert (cell["accuracy"], cell["unparsed"], cell["increase_share"]) == (0, 1, None)
     assert only(found, "unparsed", category="volume")["rule: no word"] == 2

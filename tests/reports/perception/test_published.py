@@ -6,10 +6,11 @@ categories in alphabetical order.
 
 from fractions import Fraction
 
+import pandas as pd
 import pytest
 
-from otoscope.reports.perception import published
-from otoscope.reports.tables import Tally, increase_share, parsed_rate, percent, total
+from otoscope.reports.perception.published import PUBLISHED, published_table, results
+from otoscope.reports.tables import INCREASE_RATE_OF, PARSE_RATE_OF, per_cent
 
 MAIN = """
 audioflamingo3     49.6  50.0  46.7  50.0  50.0  50.0  49.9  50.0  50.0  50.0
@@ -139,53 +140,53 @@ def typed(text):
 
 
 def printed(table):
-    return {row[0].replace("_", " "): row[1:] for row in table.printed()[1:]}
+    return {row[0].text: [cell.text for cell in row[1:]] for row in table.printed()}
 
 
 @pytest.mark.parametrize(
-    ("table", "paper"),
+    ("name", "options", "paper"),
     [
-        (published.main_table(), MAIN),
-        (published.main_table(increase_share), MAIN_INCREASE),
-        (published.prompt_table("audio_ref"), AUDIO_REF),
-        (published.prompt_table("swap_order"), SWAP_ORDER),
-        (published.cross_attribute_table("kimi-audio"), CROSS_KIMI),
-        (published.cross_attribute_table("mimo-audio"), CROSS_MIMO),
-        (published.transfer_table("all_linear"), TRANSFER_ALL_LINEAR),
-        (published.transfer_table("lm_head_only"), TRANSFER_LM_HEAD),
-        (published.in_domain_table(), IN_DOMAIN),
+        ("main", {}, MAIN),
+        ("main", {"share": INCREASE_RATE_OF}, MAIN_INCREASE),
+        ("audio_ref", {}, AUDIO_REF),
+        ("swap_order", {}, SWAP_ORDER),
+        ("cross_attribute kimi-audio", {}, CROSS_KIMI),
+        ("cross_attribute mimo-audio", {}, CROSS_MIMO),
+        ("transfer all_linear", {}, TRANSFER_ALL_LINEAR),
+        ("transfer lm_head_only", {}, TRANSFER_LM_HEAD),
+        ("in_domain", {}, IN_DOMAIN),
     ],
-    ids=lambda value: value.title if hasattr(value, "title") else "",
 )
-def test_table_prints_what_the_paper_prints(table, paper):
-    assert printed(table) == typed(paper)
+def test_table_prints_what_the_paper_prints(name, options, paper):
+    assert printed(published_table(name, **options)) == typed(paper)
 
 
 def test_few_shot_also_shows_the_model_whose_answers_were_all_errors():
-    rows = printed(published.few_shot_table())
+    rows = printed(published_table("few_shot"))
     assert rows.pop("audioflamingo3") == ["0.0"] * 10
     assert rows == typed(FEW_SHOT)
-    assert printed(published.few_shot_table(parsed_rate))["audioflamingo3"] == ["0.0"] * 10
+    parsed = printed(published_table("few_shot", PARSE_RATE_OF))
+    assert parsed["audioflamingo3"] == ["0.0"] * 10
 
 
 def test_variants_stand_below_the_main_question():
-    rows = printed(published.variant_table())
+    rows = printed(published_table("variants"))
     assert rows.pop("main") == typed(MAIN)["kimi-audio"]
     assert rows == typed(VARIANTS)
 
 
 def test_beeps_have_four_categories_and_ties_that_go_up():
-    rows = printed(published.beep_table())
+    rows = printed(published_table("beeps"))
     assert {name: cells[1:] for name, cells in rows.items()} == typed(BEEPS)
 
 
 def test_paraphrases_have_one_category_each():
-    right = printed(published.paraphrase_table())
-    rising = printed(published.paraphrase_table(increase_share))
+    correct = printed(published_table("paraphrases"))
+    rising = printed(published_table("paraphrases", INCREASE_RATE_OF))
+    chosen = results().query("experiment == 'paraphrase'")
     unparsed = {
-        r.prompt_variant.replace("_", " "): str(r.tally.n_unparsed)
-        for r in published.results()
-        if r.experiment == "paraphrase"
+        name.replace("_", " "): str(n)
+        for name, n in zip(chosen["prompt_variant"], chosen["n_unparsed"], strict=True)
     }
 
     def only(cells):
@@ -193,65 +194,69 @@ def test_paraphrases_have_one_category_each():
         return cell
 
     assert {
-        name: [only(right[name]), only(rising[name]), unparsed[name]] for name in right
+        name: [only(correct[name]), only(rising[name]), unparsed[name]] for name in correct
     } == typed(PARAPHRASES)
 
 
 def test_gemini_is_parsed_in_99_1_per_cent_of_all_answers():
-    unparsed = {
-        model: total(
-            r.tally for r in published.results() if (r.experiment, r.model) == ("main", model)
-        )
-        for model in typed(MAIN)
-    }
-    assert {model: tally.n_unparsed for model, tally in unparsed.items()} == {
+    sums = results().query("experiment == 'main'").groupby("model")[["n", "n_unparsed", "n_parsed"]]
+    totals = sums.sum()
+    assert totals["n_unparsed"].to_dict() == {
         "audioflamingo3": 0,
         "gemini-3-flash": 197,
         "kimi-audio": 11,
         "mimo-audio": 10,
         "step-audio-2-mini": 2,
     }
-    assert percent(parsed_rate(unparsed["gemini-3-flash"])) == "99.1"
-    assert printed(published.main_table(parsed_rate))["gemini-3-flash"][0] == "99.1"
+    gemini = totals.loc["gemini-3-flash"]
+    assert per_cent(Fraction(int(gemini["n_parsed"]), int(gemini["n"]))) == "99.1"
+    assert printed(published_table("main", PARSE_RATE_OF))["gemini-3-flash"][0] == "99.1"
 
 
 def test_averages_are_of_unrounded_cells_and_ties_are_even():
-    def row(table, name):
-        return next(row for row in table.rows if row.name == name)
+    def row(name, key):
+        table = published_table(name)
+        return next(row for row in table.rows if row[PUBLISHED[name].row] == key)
 
-    def of_printed(cells):
-        return percent(sum(Fraction(percent(cell)) for cell in cells) / len(cells) / 100)
+    def of_printed(name, row):
+        cells = [row[column] for column in PUBLISHED[name].columns]
+        return per_cent(sum(Fraction(per_cent(cell)) for cell in cells) / len(cells) / 100)
 
     # rounding first would give 51.5 and 50.2
-    for table, name, average, rounded_first in (
-        (published.prompt_table("swap_order"), "kimi-audio", "51.4", "51.5"),
-        (published.cross_attribute_table("mimo-audio"), "audio_distortion", "50.3", "50.2"),
+    for name, key, average, rounded_first in (
+        ("swap_order", "kimi-audio", "51.4", "51.5"),
+        ("cross_attribute mimo-audio", "audio_distortion", "50.3", "50.2"),
     ):
-        assert percent(row(table, name).average) == average
-        assert of_printed(row(table, name).cells) == rounded_first
+        found = row(name, key)
+        assert per_cent(found["average"]) == average
+        assert of_printed(name, found) == rounded_first
     # and the average of Step-Audio with the audio_ref prompt is a tie by itself
-    tie = row(published.prompt_table("audio_ref"), "step-audio-2-mini").average
+    tie = row("audio_ref", "step-audio-2-mini")["average"]
     assert tie == Fraction(5025, 10000)
-    assert percent(tie) == "50.2"
+    assert per_cent(tie) == "50.2"
 
 
 def test_there_are_587_results_with_possible_counts():
-    assert len(published.results()) == 587
-    for result in published.results():
-        n, n_correct, n_unparsed, n_increase = result.tally
+    table = results()
+    assert len(table) == 587
+    for result in table.itertuples():
+        n, n_correct, n_parsed = result.n, result.n_correct, result.n_parsed
         assert n == (240 if result.experiment == "beep_ablation" else 2400)
-        assert 0 <= n_correct <= n - n_unparsed <= n
+        assert 0 <= n_correct <= n_parsed <= n
         # Half of the clips rise: with i answers "increase", of which r are right, and all parsed,
         # r + (n / 2 - (i - r)) are correct, so that their number fixes whether i is odd.
-        if n_increase is not None and n_unparsed == 0:
-            assert (n_correct + n_increase) % 2 == n // 2 % 2, result
+        if not pd.isna(result.n_increase) and n_parsed == n:
+            assert (n_correct + result.n_increase) % 2 == n // 2 % 2, result
 
 
 def test_counts_of_increase_are_the_only_ones_the_published_share_allows():
-    tally = next(r.tally for r in published.results() if r.model == "gemini-3-flash")
-    assert tally == Tally(2400, 1154, 97, 1974)  # 0.8571 of 2303 is 1973.9; 1 / 2303 is 0.0004
+    first = results().query("model == 'gemini-3-flash'").iloc[0]
+    # 0.8571 of 2303 is 1973.9; 1 / 2303 is 0.0004
+    assert (first["n"], first["n_correct"], first["n_parsed"], first["n_increase"]) == (
+        2400, 1154, 2303, 1974,
+    )  # fmt: skip
 
 
-def test_a_prompt_without_results_is_named():
-    with pytest.raises(LookupError, match="no published prompt named 'swap'; there are"):
-        published.prompt_table("swap")
+def test_a_table_without_results_is_named():
+    with pytest.raises(LookupError, match="no published table named 'swap'; there are"):
+        published_table("swap")

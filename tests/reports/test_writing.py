@@ -3,7 +3,7 @@
 import jinja2
 import pytest
 
-from otoscope.reports.html import render, write
+from otoscope.reports.writing import render, write
 
 CHILD = '{% extends "page.html.jinja" %}{% block content %}{{ said }}{% endblock %}'
 

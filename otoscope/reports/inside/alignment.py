@@ -1,0 +1,62 @@
+"""Tables of angles between the directions along which states move as different factors rise."""
+
+import numpy as np
+
+from otoscope.probes.alignment import alignment_table
+from otoscope.reports.inside.columns import (
+    CATEGORY,
+    LAYER,
+    MODEL,
+    Row,
+    category_rank,
+    named,
+    without_nan,
+)
+from otoscope.reports.inside.reading import StudyResults, model_name
+from otoscope.reports.tables import ReportTable, TableColumn
+
+
+def tables(study: StudyResults) -> list[ReportTable]:
+    """Means by layer, then maps of the last layer."""
+    return [by_layer(study), *maps(study)]
+
+
+def by_layer(study: StudyResults) -> ReportTable:
+    """Mean cosines of the pairs of categories by layer."""
+    found: list[Row] = alignment_table(study.alignments).to_pylist() if study.alignments else []
+    return ReportTable(
+        "alignment", "Alignment of directions of change",
+        (MODEL, LAYER,
+         *(TableColumn(key, head, "number") for key, head in (
+             ("absolute", "mean |cosine|"), ("absolute_low", "95 % from"),
+             ("absolute_high", "to"), ("random_null", "random null"), ("signed", "mean cosine"),
+             ("signed_low", "95 % from"), ("signed_high", "to"))),
+         TableColumn("n_pairs", "pairs", "count")),
+        tuple(without_nan(row) | named(row["model"]) for row in found),
+        ("Cosines between mean differences of rising and falling clips, over all pairs of "
+         "categories. Random null: the same with labels swapped at random, source by source; only "
+         "what exceeds it indicates shared directions. 95 % intervals resample sources.",),
+    )  # fmt: skip
+
+
+def maps(study: StudyResults) -> list[ReportTable]:
+    """Signed cosines of every two categories at the last layer: one map for each model."""
+    last = dict(study.alignments.keys())
+    return [_map(study, model, site) for model, site in last.items()]
+
+
+def _map(study: StudyResults, model: str, site: str) -> ReportTable:
+    found = study.alignments[model, site]
+    names = sorted(found.categories, key=lambda name: category_rank(study, name))
+    order = [found.categories.index(name) for name in names]
+    cosines = found.cosines[np.ix_(order, order)].tolist()
+    columns = [TableColumn(name, name.replace("_", " "), "number") for name in names]
+    return ReportTable(
+        f"alignment_map_{model}",
+        f"Cosines between directions at {site}: {model_name(model)}",
+        (CATEGORY, *columns),
+        tuple(
+            without_nan({"category": name, **dict(zip(names, line, strict=True))})
+            for name, line in zip(names, cosines, strict=True)
+        ),
+    )

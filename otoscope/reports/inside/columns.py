@@ -1,0 +1,83 @@
+"""Columns and row orders that the tables of a study share."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from otoscope.probes.predictions import PROBE, RIDGE
+from otoscope.probes.table import ALL
+from otoscope.reports.inside.reading import StudyResults, model_name
+from otoscope.reports.tables import TableColumn
+
+Row = dict[str, Any]
+
+
+def with_interval(key: str, head: str) -> tuple[TableColumn, TableColumn]:
+    """A share with its 95 % interval."""
+    interval = TableColumn(f"{key}_low", "95 % CI", "interval", high=f"{key}_high")
+    return TableColumn(key, head, "share"), interval
+
+
+MODEL = TableColumn("model", "model", "run")
+CATEGORY = TableColumn("category", "category", "name")
+LAYER = TableColumn("layer", "layer", "count")
+SITE = TableColumn("site", "site")
+PROBE_ACCURACY = with_interval("accuracy", "linear-probe accuracy, %")
+N_TEST = TableColumn("n_test", "clips", "count")
+N_SOURCES = TableColumn("n_sources", "sources", "count")
+CONTROL = TableColumn("control_accuracy", "control accuracy, %", "share")
+RIDGE_ACCURACY = TableColumn("ridge", "ridge baseline, %", "share")
+
+PROBES_NOTE = (
+    "Chance level 50 %. Control: the same probe trained on labels of which half are swapped, "
+    "source by source; expected at chance. Ridge baseline: closed-form regression on the same "
+    "features. Intervals are 95 %, clustered by source."
+)
+
+
+def probe_rows(rows: Iterable[Row], method: str = PROBE) -> list[Row]:
+    """Rows of one method."""
+    return [row for row in rows if row["method"] == method]
+
+
+def with_ridge(rows: Sequence[Row]) -> list[Row]:
+    """Rows of probes, with the accuracy of the ridge baseline on the same features."""
+    ridge = {(r["site"], r["category"]): r["accuracy"] for r in probe_rows(rows, RIDGE)}
+    return [row | {"ridge": ridge.get((row["site"], row["category"]))} for row in probe_rows(rows)]
+
+
+def named(model: str) -> Row:
+    """The columns that name a model: in print, and as in the study's folder."""
+    return {"model": model_name(model), "key": model}
+
+
+def category_rank(study: StudyResults, category: str) -> int:
+    """Position of a category in tables; one that the study does not name is last."""
+    order = (*study.categories, ALL)
+    return order.index(category) if category in order else len(order)
+
+
+def by_category(study: StudyResults, rows: Iterable[Row]) -> list[Row]:
+    """Rows in the order of categories."""
+    return sorted(rows, key=lambda row: category_rank(study, row["category"]))
+
+
+def category_grid(
+    study: StudyResults, values: Mapping[tuple[str, str], Any], columns: Sequence[str]
+) -> list[Row]:
+    """A row for each category that has a value in some column."""
+    return [
+        {"category": category, **{at: values.get((category, at)) for at in columns}}
+        for category in (*study.categories, ALL)
+        if any((category, at) in values for at in columns)
+    ]
+
+
+def without_nan(row: Mapping[str, Any]) -> Row:
+    """The same with None for NaN."""
+    return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()}
+
+
+def layers_of(rows: Iterable[Row]) -> list[int]:
+    """Every layer, in order."""
+    return sorted({row["layer"] for row in rows})

@@ -1,0 +1,80 @@
+"""Tables of what is decodable by a linear probe and not answered by the model."""
+
+from collections.abc import Sequence
+
+from otoscope.reports.inside.columns import (
+    CATEGORY,
+    LAYER,
+    MODEL,
+    N_SOURCES,
+    Row,
+    by_category,
+    named,
+    probe_rows,
+    with_interval,
+)
+from otoscope.reports.inside.reading import StudyResults, predicts_answer
+from otoscope.reports.tables import ReportTable, TableColumn
+
+NOTES = (
+    "A probe at chance is correct on about half of the clips that are answered wrongly, so the "
+    "share that is decodable and not answered contains chance hits. Chance-corrected: only the "
+    "probe correct, minus neither correct; 0 for a probe at chance where the answer is wrong.",
+    "Decodable minus answered is paired, with an interval clustered by source. McNemar's test "
+    "takes clips as independent; where they disagree, use the interval. Holm: over all sites and "
+    "categories.",
+)
+
+
+def tables(study: StudyResults) -> list[ReportTable]:
+    """At the last layer of each model, and at every layer."""
+    return [at_last_layer(study), by_layer(study)]
+
+
+def decodable_rows(study: StudyResults) -> list[Row]:
+    """At every layer where the answer is predicted."""
+    found = [
+        row | named(model)
+        for model, rows in study.decodable.items()
+        for row in probe_rows(rows)
+        if predicts_answer(row["site"])
+    ]
+    return by_category(study, found)
+
+
+def at_last_layer(study: StudyResults) -> ReportTable:
+    """At the last layer of each model."""
+    rows = decodable_rows(study)
+    last: dict[str, int] = {}
+    for row in rows:
+        last[row["key"]] = max(row["layer"], last.get(row["key"], 0))
+    return _table(
+        "decodable_at_last_layer", "Decodable but not answered, at the last layer",
+        [row for row in rows if row["layer"] == last[row["key"]]],
+    )  # fmt: skip
+
+
+def by_layer(study: StudyResults) -> ReportTable:
+    """At every layer."""
+    return _table(
+        "decodable_by_layer", "Decodable but not answered, by layer", decodable_rows(study)
+    )
+
+
+def _table(name: str, title: str, rows: Sequence[Row]) -> ReportTable:
+    return ReportTable(
+        name, title,
+        (CATEGORY, MODEL, LAYER,
+         *with_interval("encoded_not_said", "decodable, not answered, %"),
+         *with_interval("beyond_guessing", "chance-corrected, points"),
+         *with_interval("encoded_less_said", "decodable minus answered, points"),
+         TableColumn("encoded", "decodable, %", "share"),
+         TableColumn("said", "answered correctly, %", "share"),
+         *with_interval("said_not_encoded", "answered, not decodable, %"),
+         *with_interval("encoded_where_wrong", "probe accuracy where the answer is wrong, %"),
+         *with_interval("control_where_wrong", "control accuracy where the answer is wrong, %"),
+         TableColumn("p_mcnemar", "p, McNemar", "p"), TableColumn("p_holm", "p, Holm", "p"),
+         TableColumn("n", "clips", "count"), N_SOURCES,
+         TableColumn("n_not_asked", "not in the run", "count")),
+        tuple(rows), NOTES,
+    )  # fmt: skip

@@ -1,0 +1,50 @@
+"""Tables of transfer: fine-tuned on one category, tested on all."""
+
+from otoscope.probes.table import ALL
+from otoscope.reports.inside.columns import MODEL, N_SOURCES, Row, named, with_interval
+from otoscope.reports.inside.reading import BASE, StudyResults, tuned_category
+from otoscope.reports.tables import ReportTable, TableColumn, share_matrix
+
+
+def tables(study: StudyResults) -> list[ReportTable]:
+    """The long table, and the matrix."""
+    return [long_table(study), matrix(study)]
+
+
+def transfer_rows(study: StudyResults) -> list[Row]:
+    """Accuracy of each model on each category, and its change by fine-tuning."""
+    return [
+        row | named(row["key"]) | {"tuned_on": tuned_category(row["key"]) or BASE}
+        for row in study.answered
+    ]
+
+
+def long_table(study: StudyResults) -> ReportTable:
+    """The transfer matrix with its intervals, a row for each model and category."""
+    return ReportTable(
+        "transfer", "Fine-tuned on one category, tested on all",
+        (MODEL, TableColumn("category", "tested on", "name"),
+         *with_interval("accuracy", "answer accuracy, %"),
+         *with_interval("change", "change from base, points"),
+         TableColumn("n", "clips", "count"), TableColumn("n_shared", "shared with base", "count"),
+         N_SOURCES),
+        tuple(transfer_rows(study)),
+        ("Denominator: all planned questions; an answer that is missing or unparsed is not "
+         "correct. Changes are paired, over the clips that both models have. All: categories "
+         "have equal weights. Intervals are clustered by source.",),
+    )  # fmt: skip
+
+
+def matrix(study: StudyResults) -> ReportTable:
+    """Rows: fine-tuned on; columns: tested on."""
+    rows = transfer_rows(study)
+    tested = [n for n in (*study.categories, ALL) if any(row["category"] == n for row in rows)]
+    by_model: dict[str, Row] = {}
+    for row in rows:
+        own = by_model.setdefault(row["key"], {"tuned_on": row["tuned_on"]})
+        own[row["category"]] = row["accuracy"]
+    return share_matrix(
+        "transfer_matrix", "Answer accuracy, %: fine-tuned on (row) by tested on (column)",
+        (TableColumn("tuned_on", "fine-tuned on", "name"),), tested, by_model.values(),
+        ("The long table has intervals and changes from the base.",),
+    )  # fmt: skip

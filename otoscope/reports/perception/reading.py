@@ -1,0 +1,109 @@
+"""Perception runs: what each question asks about which clip."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from otoscope.prompts.questions import SOURCE, split_name
+from otoscope.reports.scoring import ScoredRun, score_runs
+from otoscope.statistics.direction import DIRECTIONS
+
+AUDIT = "perception"
+BEEP, CLIP, CROSS = "beep", "clip", "cross"
+OPTIONAL = ("attribute", "config", "profile", "direction", "curve", "tier", "no_effect")
+
+
+@dataclass(frozen=True)
+class PerceptionRun(ScoredRun):
+    """A perception run. Beside the columns of `score` there are:
+
+    - `base_prompt`: the prompt's name without `@attribute`.
+    - `queried_attribute`: what the question names, written like a category.
+    - `kind`: `clip`, `beep`, `source`, or `cross` where a clip's question names another attribute.
+    """
+
+    @cached_property
+    def clips(self) -> pd.DataFrame:
+        """Questions about the direction in a changed clip that name its own attribute."""
+        return about_direction(self.answers[self.answers["kind"] == CLIP])
+
+
+def read_perception(paths: Sequence[Path | str]) -> list[PerceptionRun]:
+    """Every run, scored.
+
+    Raises:
+        RunError: Not a perception run, or of another schema.
+        LookupError: A question names a parser that does not exist.
+    """
+    runs = score_runs(paths, AUDIT)
+    return [PerceptionRun(run.name, run.about, with_kinds(run.answers)) for run in runs]
+
+
+def with_kinds(answers: pd.DataFrame) -> pd.DataFrame:
+    """Answers with the columns of `PerceptionRun`; None in those that a dataset may lack."""
+    absent = {name: [None] * len(answers) for name in OPTIONAL if name not in answers}
+    columns: dict[str, Any] = answers.to_dict("list") | absent
+    names = [split_name(name) for name in columns["prompt_name"]]
+    return pd.DataFrame(
+        columns
+        | {
+            "base_prompt": [base for base, _ in names],
+            "queried_attribute": [
+                attribute.replace(" ", "_") if attribute else category
+                for category, attribute in zip(
+                    columns["category"], columns["attribute"], strict=True
+                )
+            ],
+            "kind": [
+                _kind(category, config, crossed is not None)
+                for category, config, (_, crossed) in zip(
+                    columns["category"], columns["config"], names, strict=True
+                )
+            ],
+        },
+        dtype=object,
+    )
+
+
+def _kind(category: str, config: str | None, crossed: bool) -> str:
+    if category == SOURCE:
+        return SOURCE
+    if crossed:
+        return CROSS
+    return BEEP if config == BEEP else CLIP
+
+
+def about_direction(answers: pd.DataFrame) -> pd.DataFrame:
+    """Questions with a reference label that offer the two directions and nothing else."""
+    two = [labels is not None and set(labels) == set(DIRECTIONS) for labels in answers["labels"]]
+    return answers[np.array(two, dtype=bool) & answers["label"].notna()]
+
+
+def distinct(answers: pd.DataFrame, column: str) -> list[Any]:
+    """Values of a column in order of first appearance, without None."""
+    return list(answers[column].dropna().unique())
+
+
+def clusters_of(answers: pd.DataFrame) -> list[str] | None:
+    """The source of each clip; None where some have none."""
+    sources = answers["source_id"]
+    return None if sources.empty or sources.isna().any() else sources.tolist()
+
+
+def counts_by(answers: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Counts of questions, and of correct, parsed and "increase" answers, by values of columns."""
+    flags = pd.DataFrame(
+        {
+            **{name: answers[name] for name in columns},
+            "n": 1,
+            "n_correct": answers["outcome"] == "correct",
+            "n_parsed": answers["prediction"].notna(),
+            "n_increase": answers["prediction"] == "increase",
+        }
+    )
+    return flags.groupby(list(columns), as_index=False).sum()

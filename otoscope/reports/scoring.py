@@ -1,0 +1,117 @@
+"""What became of each planned question: the one rule by which runs of every audit are scored.
+
+An outcome is always computed from the raw answer. Only an answer whose call ended well (`ok`) is
+parsed; one that was refused, filtered, failed or never came has no prediction, whatever its text.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from otoscope.audits.runs import RunError, load_run, read_about
+from otoscope.models.base import Status
+from otoscope.responses.reading import read_answers
+
+OUTCOMES = ("correct", "wrong", "unparsed", "refused", "filtered", "failed", "unanswered")
+"""What becomes of a question with a reference label; each is exactly one of them."""
+
+UNSCORED = "unscored"
+OPTIONAL = ("category", "source_id")
+"""Columns that a plan may lack."""
+
+DEFAULT_PARSER = "paper"
+WITHOUT_ANSWER = {
+    Status.REFUSED.value: "refused",
+    Status.FILTERED.value: "filtered",
+    Status.TIMEOUT.value: "failed",
+    Status.ERROR.value: "failed",
+    None: "unanswered",
+}
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """A run: its name in the report, run.json, and its questions with their outcomes."""
+
+    name: str
+    about: Mapping[str, Any]
+    answers: pd.DataFrame
+
+    @property
+    def partial(self) -> str:
+        """Which part of its dataset the run is about; empty for all of it."""
+        return str(self.about.get("partial") or "")
+
+    @property
+    def n_unanswered(self) -> int:
+        """Planned questions without an answer."""
+        return int((self.answers["outcome"] == "unanswered").sum())
+
+
+def score_runs(paths: Sequence[Path | str], audit: str | None = None) -> list[ScoredRun]:
+    """Every run, named after its folder, with a number where two folders have the same name.
+
+    Args:
+        paths: Run folders.
+        audit: The audit that they must be of; any when None.
+
+    Raises:
+        RunError: Not a run, of another schema, or of another audit.
+        LookupError: A question names a parser that does not exist.
+    """
+    runs: dict[str, ScoredRun] = {}
+    for path in map(Path, paths):
+        about = read_about(path)
+        if audit is not None and about.get("audit") != audit:
+            raise RunError(f"{path} is a run of {about.get('audit')!r}, not of {audit!r}")
+        name = next(name for name in _numbered(path.resolve().name) if name not in runs)
+        runs[name] = ScoredRun(name, about, score(load_run(path)[:]))
+    return list(runs.values())
+
+
+def _numbered(name: str) -> Iterable[str]:
+    yield name
+    yield from (f"{name} ({i})" for i in count(2))
+
+
+def score(columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
+    """The columns of `load_run`, None where there is no value, and four more.
+
+    `category` and `source_id` are None where the plan lacks them.
+
+    - `prediction`: the label that the question's parser reads; None unless the call ended well.
+    - `rule`: which rule of the parser fired; None unless the call ended well.
+    - `exact`: whether the answer is nothing but a word of the parser.
+    - `outcome`: one of `OUTCOMES`, or `unscored` for a parsed answer without a reference label.
+
+    Raises:
+        LookupError: A question names a parser that does not exist.
+    """
+    status, texts = (np.array(columns[name], dtype=object) for name in ("status", "text"))
+    parsers = np.array([name or DEFAULT_PARSER for name in columns["parser"]], dtype=object)
+    prediction, rule = np.full((2, len(status)), None, dtype=object)
+    exact = np.zeros(len(status), dtype=bool)
+    for parser in dict.fromkeys(parsers):
+        own = np.flatnonzero((parsers == parser) & (status == Status.OK.value))
+        parsed = read_answers(texts[own].tolist(), parser)
+        prediction[own], rule[own], exact[own] = parsed.labels, parsed.rules, parsed.exact
+    outcomes = map(_outcome, status, columns["label"], prediction)
+    scored = {"prediction": prediction, "rule": rule, "exact": exact, "outcome": list(outcomes)}
+    absent = {name: [None] * len(status) for name in OPTIONAL if name not in columns}
+    every = {**columns, "parser": parsers, **absent, **scored}
+    return pd.DataFrame(every, dtype=object)  # strings would make None NaN
+
+
+def _outcome(status: str | None, label: str | None, prediction: str | None) -> str:
+    if status != Status.OK.value:
+        return WITHOUT_ANSWER[status]
+    if prediction is None:
+        return "unparsed"
+    if label is None:
+        return UNSCORED
+    return "correct" if prediction == label else "wrong"
