@@ -24,9 +24,9 @@ def audit_parse(
 
     otoscope audit-parse runs/qwen2-audio --parser paraphrase --out answers.csv
     """
-    from otoscope.reports.writing import write
     from otoscope.reports.parse_audit import audit_run, print_audit
     from otoscope.reports.terminal import console
+    from otoscope.reports.writing import write
 
     audit = audit_run(run, parser=parser)
     if out is not None:

@@ -27,8 +27,8 @@ def compare(
     """
     from otoscope.reports.compare import compare as compare_runs
     from otoscope.reports.compare_text import print_comparison
-    from otoscope.reports.writing import write
     from otoscope.reports.terminal import console
+    from otoscope.reports.writing import write
 
     endings = {path: path.suffix.lower() for path in out or []}
     for path, ending in endings.items():

@@ -43,7 +43,7 @@ class TestCompare:
         numbers = next(i for i, line in enumerate(lines) if "McNemar" in line)
         assert differs < numbers
         assert r"[bold]b\x1b[1m" in lines[differs]
-        assert "B: 38 parsed, 1 unanswered, 1 unparsed (not parsed is not correct)." in lines
+        assert "B: 18 correct, 1 unanswered, 1 unparsed, 20 wrong." in lines
         (row,) = [line.split() for line in lines if line.startswith(" volume")]
         # 30 against 18 of 40; 12 discordant, all for A: p = 2 / 4096.
         assert row[:5] == ["volume", "40", "75.0", "45.0", "+30.0"]
@@ -64,7 +64,7 @@ class TestCompare:
         assert done.exit_code == 0, done.output
         rows = list(csv.DictReader(io.StringIO(table.read_text("utf-8"))))
         assert [row["only_first"] for row in rows] == ["12", "12"]
-        assert json.loads(whole.read_text())["cells"][0]["only_first"] == 12
+        assert json.loads(whole.read_text())["groups"][0]["only_first"] == 12
 
     def test_common_says_what_is_left_out(self, runs, tmp_path):
         few = write_run(tmp_path / "few", [question(f"clip{i}") for i in range(38, 42)])
@@ -80,8 +80,8 @@ class TestCompare:
 
     def test_a_run_with_itself(self, runs):
         done = call("compare", runs[0], runs[0])
-        assert "Nothing differs in how they were made." in done.output
-        assert "Both gave the same text to every question." in done.output
+        assert "Their settings are the same." in done.output
+        assert "Both gave the same answer text to every question." in done.output
         assert "+0.0" in done.output
 
     def test_next_to_nothing_has_no_sign_of_its_own(self, tmp_path):
@@ -95,8 +95,8 @@ class TestCompare:
         first = [row["source_id"] == "s0" for row in rows]
         a = write_run(tmp_path / "a", rows, right_or_wrong(rows, first))
         b = write_run(tmp_path / "b", rows, right_or_wrong(rows, [False] * 64))
-        assert "which holds 0 here: volume, all." in call("compare", a, b).output
-        assert "which holds 0 here" not in call("compare", a, a).output
+        assert "which includes 0 here: volume, all." in call("compare", a, b).output
+        assert "which includes 0 here" not in call("compare", a, a).output
 
 
 class TestShow:
@@ -105,7 +105,7 @@ class TestShow:
         assert done.exit_code == 0, done.output
         assert nothing_raw(done.output)
         assert r"    | \x1b[2J[red]I hear it increasing[/red]\x07" in done.output
-        assert "looks like  open end, unseen, blind_words" in done.output
+        assert "shape and signs  open end, unseen, blind_words" in done.output
 
     def test_an_unknown_id_is_one_line(self, runs):
         done = call("show", runs[0], "clip\x1b[1m9")
@@ -122,16 +122,14 @@ class TestShow:
 
 
 class TestAuditParse:
-    def test_rules_shapes_and_blind_answers(self, runs):
+    def test_rules_shapes_and_doubtful_answers(self, runs):
         done = call("audit-parse", runs[1])
         assert done.exit_code == 0, done.output
         assert nothing_raw(done.output)
-        assert "40 questions planned, 39 answers read." in done.output
-        assert (
-            "1 of 39 answers may say something that rule paper is blind to (2.6 %)" in done.output
-        )
+        assert "40 questions planned, 39 answers parsed." in done.output
+        assert "1 of 39 answers may be misread by the rules of paper (2.6 %)" in done.output
         assert r"\x1b[2J[red]I hear it increasing[/red]\x07" in done.output
-        assert "Not read: 1" in done.output
+        assert "Not parsed: 1" in done.output
         assert "unanswered" in done.output
 
     def test_only_so_many_texts_of_each_rule(self, tmp_path):
