@@ -1,8 +1,7 @@
-"""Bytes ↔ samples: reading any audio file without losing anything unnoticed, and 16-bit PCM out.
+"""Bytes to samples and back: audio files in without silent loss, 16-bit PCM out.
 
-Everything downstream sees one form: 16-bit PCM of shape `(n_channels, n_samples)`. A file that
-cannot be brought into that form without a loss nobody asked for (cut short, NaN, beyond full
-scale) is refused with a reason.
+Everything downstream uses one form: 16-bit PCM of shape `(n_channels, n_samples)`. A file that
+cannot be converted without loss (truncated, NaN, beyond full scale) is rejected with a reason.
 """
 
 import io
@@ -24,11 +23,11 @@ MAX_CHANNELS = 8  # of FLAC
 
 
 class AudioError(InputError, ValueError):
-    """An audio file that cannot be used; the message names it and says why."""
+    """Audio, a span in it or a rate that cannot be used; the message says why."""
 
 
 class Recording(NamedTuple):
-    """What a file holds, as 16-bit PCM.
+    """A decoded file as 16-bit PCM.
 
     Attributes:
         pcm: Samples, `(n_channels, n_samples)`; 8-bit audio sits in the upper byte.
@@ -49,9 +48,9 @@ class Recording(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """Samples as a file has them, `(n_channels, n_samples)`, not yet brought to 16 bits.
+    """Decoded samples before conversion to 16 bits, `(n_channels, n_samples)`.
 
-    int16 where that is exact, else float64, in which a lossy codec may go beyond ±1.
+    int16 where that is exact, else float64, in which a lossy codec may exceed ±1.
     """
 
     samples: np.ndarray
@@ -60,12 +59,12 @@ class Decoded(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """Samples as 16-bit PCM, and what full scale did to them.
+    """Samples as 16-bit PCM, with the effect of full scale on them.
 
     Attributes:
         pcm: The samples.
-        clipped_fraction: The share of them (0 to 1) that had to be clipped.
-        gain: What the whole clip was multiplied by to stay within full scale; 1 where it did.
+        clipped_fraction: Share of clipped samples, 0 to 1.
+        gain: Factor that kept the clip within full scale; 1 where none was needed.
     """
 
     pcm: Int16[np.ndarray, "n_channels n_samples"]
@@ -74,7 +73,7 @@ class Encoded(NamedTuple):
 
 
 class _Seekable(io.BytesIO):
-    """Bytes in which a damaged header's seek before the start fails without a trace on stderr."""
+    """Bytes in which a damaged header's seek before the start fails without output on stderr."""
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         try:
@@ -84,18 +83,18 @@ class _Seekable(io.BytesIO):
 
 
 def read(source: Path | bytes, *, name: str | None = None) -> Recording:
-    """A whole audio file, WAV, FLAC, Ogg, MP3 or whatever libsndfile knows.
+    """An audio file as 16-bit PCM: WAV, FLAC, Ogg, MP3 or any other format of libsndfile.
 
     8-bit, 16-bit, µ-law and A-law are read exactly. Wider integers and floats are rounded to 16
     bits, ties to even.
 
     Args:
         source: A path, or the bytes of a file.
-        name: What to call it in errors; the path by default.
+        name: Its name in errors; the path by default.
 
     Raises:
         AudioError: Not readable, shorter than its header says, empty, not finite, or beyond
-            full scale (which 16 bits could only hold clipped).
+            full scale (16 bits would clip it).
     """
     name = name or _name_of(source)
     samples, rate, subtype = decode(source, name=name)
@@ -105,7 +104,7 @@ def read(source: Path | bytes, *, name: str | None = None) -> Recording:
 
 
 def decode(source: Path | bytes, *, name: str | None = None) -> Decoded:
-    """A whole audio file before rounding; see `read`.
+    """An audio file before rounding; see `read`.
 
     Raises:
         AudioError: Not readable, shorter than its header says, or empty.
@@ -116,7 +115,7 @@ def decode(source: Path | bytes, *, name: str | None = None) -> Decoded:
     except OSError as error:
         raise AudioError(f"{name}: {error.strerror or error}") from error
     if missing := missing_bytes(data):
-        raise AudioError(f"{name}: cut short, at least {missing} bytes of sound are missing")
+        raise AudioError(f"{name}: cut short, at least {missing} bytes of audio are missing")
     try:
         with soundfile.SoundFile(_Seekable(data)) as file:
             exact = file.subtype in EXACT_IN_16_BITS
@@ -133,7 +132,9 @@ def decode(source: Path | bytes, *, name: str | None = None) -> Decoded:
     if samples.shape[1] == 0:
         raise AudioError(f"{name}: holds no samples")
     if samples.shape[0] > MAX_CHANNELS:
-        raise AudioError(f"{name}: {samples.shape[0]} channels; at most {MAX_CHANNELS} are handled")
+        raise AudioError(
+            f"{name}: {samples.shape[0]} channels; at most {MAX_CHANNELS} are supported"
+        )
     return Decoded(samples, rate, subtype)
 
 
@@ -163,7 +164,7 @@ def to_float(pcm: Int16[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
 
 
 def truncate_to_pcm(samples: Float[np.ndarray, "n_channels n_samples"]) -> Encoded:
-    """Samples as the published generators encode them: clipped, then cut toward zero.
+    """Samples as the published generators encode them: clipped, then truncated toward zero.
 
     Source: `docs/papers.md`, VocalGrad generators, shared rules.
     """

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from otoscope.acoustics.contrasts import CONTRASTS, EDGES
+from otoscope.acoustics.contrasts import CONTRASTS, HEAD_TAIL
 from otoscope.acoustics.contrasts import Contrasts as Contrasts
 from otoscope.acoustics.contrasts import Reason as Reason
 from otoscope.acoustics.contrasts import contrasts as contrasts
@@ -45,7 +45,7 @@ def intends(category: str, name: str) -> bool:
     if name not in CONTRASTS:
         MEASURES[name]  # rejects with a suggestion
     gradient = GRADIENTS[category]
-    if name == EDGES:
+    if name == HEAD_TAIL:
         return bool(gradient.intended & {"head", "tail"})
     return name in gradient.intended or MEASURES.get(name) is gradient.cue
 
@@ -53,7 +53,7 @@ def intends(category: str, name: str) -> bool:
 def measured_in(category: str) -> tuple[str, ...]:
     """The contrasts that are measured in a category, in the order of `CONTRASTS`.
 
-    >>> "holding" in measured_in("audio_distortion"), "holding" in measured_in("echo")
+    >>> "sample_hold" in measured_in("audio_distortion"), "sample_hold" in measured_in("echo")
     (True, False)
     """
     return tuple(n for n in CONTRASTS if n not in NUMBERS_ONLY or intends(category, n))
@@ -94,7 +94,7 @@ class ConfoundRow:
     category: str
     name: str
     intended: bool
-    bound: str | None
+    unavoidable: str | None
     auc: Interval
     n: int
     n_sources: int
@@ -102,7 +102,7 @@ class ConfoundRow:
 
 
 @dataclass(frozen=True)
-class TogetherRow:
+class JointRow:
     """How well all confounds of a category together tell its label.
 
     Attributes:
@@ -116,7 +116,7 @@ class TogetherRow:
 
     category: str
     names: tuple[str, ...]
-    free: bool
+    avoidable: bool
     auc: Interval
     n: int
     n_sources: int
@@ -126,11 +126,11 @@ class TogetherRow:
 class Confounds:
     """What tells the label, category by category, in the order of `GRADIENTS` and `CONTRASTS`.
 
-    Two rows of `together` for each category: of all confounds, and of the free ones.
+    Two rows of `joint` for each category: of all confounds, and of the free ones.
     """
 
     rows: tuple[ConfoundRow, ...]
-    together: tuple[TogetherRow, ...]
+    joint: tuple[JointRow, ...]
 
 
 def measure_confounds(clips: Iterable[Contrasted], *, tier: str | None = None) -> Confounds:
@@ -162,9 +162,9 @@ def measure_confounds(clips: Iterable[Contrasted], *, tier: str | None = None) -
             for name in measured_in(category)
         ),
         tuple(
-            _together(category, labelled, free=free)
+            _together(category, labelled, avoidable=avoidable)
             for category, labelled in ordered
-            for free in (False, True)
+            for avoidable in (False, True)
         ),
     )
 
@@ -203,15 +203,15 @@ def _row(category: str, name: str, labelled: _Labelled) -> ConfoundRow:
     )
 
 
-def _together(category: str, labelled: _Labelled, *, free: bool) -> TogetherRow:
-    without = GRADIENTS[category].unavoidable if free else {}
+def _together(category: str, labelled: _Labelled, *, avoidable: bool) -> JointRow:
+    without = GRADIENTS[category].unavoidable if avoidable else {}
     names = tuple(n for n in measured_in(category) if not intends(category, n) and n not in without)
     n_sources = len(np.unique(labelled.sources))
     scores = _unseen_scores(labelled, names) if n_sources >= LEAST_SOURCES else None
     auc = UNKNOWN
     if scores is not None:
         auc = labelled.auc(scores, np.ones(len(scores), bool))
-    return TogetherRow(category, names, free, auc, len(labelled.clips), n_sources)
+    return JointRow(category, names, avoidable, auc, len(labelled.clips), n_sources)
 
 
 def _unseen_scores(labelled: _Labelled, names: Sequence[str]) -> np.ndarray | None:

@@ -1,8 +1,8 @@
-"""How much of a file's sound is missing, by what its own header promises.
+"""Missing audio data of a file, by the sizes in its own header.
 
-libsndfile quietly shortens a file of most formats when its sound runs past the end of the file.
-FLAC and MP3 are not here: there the promised number of samples and the decoded one differ, which
-`codec.read` sees. An MP3 without that number promises nothing.
+libsndfile silently shortens truncated files of most formats. FLAC and MP3 need nothing here: their
+stated and decoded number of samples differ, which `codec.read` checks. An MP3 without that number
+cannot be checked.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ OGG_LAST_PAGE = 4
 
 
 class Chunk(NamedTuple):
-    """A chunk of a file: its name, where its content begins, and how long that claims to be."""
+    """A chunk of a file: its name, the start of its content, and its stated size."""
 
     kind: bytes
     start: int
@@ -22,10 +22,10 @@ class Chunk(NamedTuple):
 
 
 def missing_bytes(data: bytes) -> int:
-    """Bytes of sound that the header promises and the file has not; 0 when nothing is missing.
+    """Bytes of audio that the header states and the file lacks; 0 when nothing is missing.
 
-    Files of other formats, and of no format, have nothing missing. An Ogg stream says only where
-    it ends: if it does not, at least one byte is missing.
+    Also 0 for unknown formats. An Ogg stream marks only its end: without the mark, at least one
+    byte is missing.
     """
     magic = data[:4]
     if magic in (b"RIFF", b"RIFX") and data[8:12] == b"WAVE":
@@ -43,7 +43,7 @@ def missing_bytes(data: bytes) -> int:
         start, size = (int.from_bytes(data[at : at + 4], "big") for at in (4, 8))
         return _beyond(data, iter([Chunk(b"data", start, size)]), b"data")
     if magic == b"NIST":
-        return _beyond(data, iter([_nist_sound(data)]), b"data")
+        return _beyond(data, iter([_nist_data(data)]), b"data")
     if magic == b"OggS":
         return _ogg_missing(data)
     return 0
@@ -76,7 +76,7 @@ def _rf64_chunks(data: bytes) -> Iterator[Chunk]:
 
 
 def _w64_chunks(data: bytes) -> Iterator[Chunk]:
-    """Names of 16 bytes, of which four tell; a size counts its own header and is padded to 8."""
+    """Names of 16 bytes (four suffice); a size includes its header and is padded to 8."""
     at = 40
     while at + 24 <= len(data):
         size = max(24, int.from_bytes(data[at + 16 : at + 24], "little"))
@@ -84,7 +84,7 @@ def _w64_chunks(data: bytes) -> Iterator[Chunk]:
         at += size + -size % 8
 
 
-def _nist_sound(data: bytes) -> Chunk:
+def _nist_data(data: bytes) -> Chunk:
     lines = data[:1024].decode("latin-1").split("\n")
     fields = {line.split()[0]: line.split()[-1] for line in lines[2:] if line.strip()}
     try:

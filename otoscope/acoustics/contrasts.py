@@ -1,8 +1,7 @@
-"""One number a measure: how much it differs between the two halves of a span.
+"""Contrasts: how much each measure differs between the two halves of a span, one number each.
 
-The measures of one clip in which something rises or falls, boiled down to what a listener could
-use to tell the direction without knowing what to listen for. Every measure has a decided answer
-for every clip: a value, or NaN and a reason.
+They are what the direction of a gradient could be told by without knowing the factor. Each is a
+value, or NaN with a reason.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,19 +11,19 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from otoscope.acoustics.measures import MEASURES, Track, duration_s, edge_levels
+from otoscope.acoustics.measures import MEASURES, Track, duration_s, head_tail_levels
 from otoscope.acoustics.measures.base import Samples, decibels, speech_of
 from otoscope.acoustics.spans import Span
 
-EDGES, DURATION = "edges", "duration"
-CONTRASTS = (*MEASURES, EDGES, DURATION)
-"""Names of all contrasts: each measure's, tail minus head, and the span's length."""
+HEAD_TAIL, DURATION = "edges", "duration"  # the names in stored records
+CONTRASTS = (*MEASURES, HEAD_TAIL, DURATION)
+"""Names of all contrasts: the measures, the head-tail level difference, and the span's length."""
 
 MARGIN_S = 0.025
 """Windows whose middle is nearer than this to the middle of the span belong to neither half.
 
 Most windows are 50 ms long or shorter; these would reach into both halves, and a loud half would
-be heard in a silent one.
+leak into a silent one.
 """
 
 
@@ -44,7 +43,7 @@ class Reason(StrEnum):
 
 
 class Contrasts(NamedTuple):
-    """What changes over a clip.
+    """All contrasts of a clip.
 
     Attributes:
         value: By name, in the measure's unit (dB for `edges`, s for `duration`); NaN where it
@@ -56,20 +55,20 @@ class Contrasts(NamedTuple):
     reason: dict[str, Reason]
 
 
-def mean_of_known(values: Float[np.ndarray, " n_windows"]) -> float:
+def finite_mean(values: Float[np.ndarray, " n_windows"]) -> float:
     """The mean of the finite values; NaN of none.
 
-    >>> mean_of_known(np.array([1.0, np.nan, 2.0]))
+    >>> finite_mean(np.array([1.0, np.nan, 2.0]))
     1.5
     """
     known = values[np.isfinite(values)]
     return float(known.mean()) if known.size else float("nan")
 
 
-def level_of_all(values: Float[np.ndarray, " n_windows"]) -> float:
-    """The level of the mean power of windows given in dB; a silent one (NaN) has no power.
+def mean_power_level(values: Float[np.ndarray, " n_windows"]) -> float:
+    """Level of the mean power of windows given in dB; a silent one (NaN) has no power.
 
-    >>> round(level_of_all(np.array([0.0, np.nan])), 2)
+    >>> round(mean_power_level(np.array([0.0, np.nan])), 2)
     -3.01
     """
     power = np.where(np.isfinite(values), 10 ** (values / 10), 0.0)
@@ -77,13 +76,10 @@ def level_of_all(values: Float[np.ndarray, " n_windows"]) -> float:
 
 
 OVER_A_HALF: dict[str, Callable[[np.ndarray], float]] = {
-    "level": level_of_all,
-    "noise_floor": level_of_all,
+    "level": mean_power_level,
+    "noise_floor": mean_power_level,
 }
-"""How a measure's windows become the value of a half, where it is not `mean_of_known`.
-
-Levels are averaged as powers: the level of a half is that of its energy.
-"""
+"""Averages over the windows of a half, where it is not `finite_mean`: levels average as powers."""
 
 
 def contrasts(
@@ -99,15 +95,15 @@ def contrasts(
 
     Raises:
         LookupError: No such measure.
-        ValueError: A span outside the clip or empty, samples that are not finite.
+        AudioError: A span outside the clip or empty, samples that are not finite.
     """
     silent = not speech_of(samples, sampling_rate, span).any()
     value, reason = {}, {}
     for name in names:
         if name == DURATION:
             result: float | Reason = duration_s(sampling_rate, span)
-        elif name == EDGES:
-            result = _edges(samples, sampling_rate, span)
+        elif name == HEAD_TAIL:
+            result = _head_tail(samples, sampling_rate, span)
         elif silent:
             result = Reason.SILENT
         else:
@@ -127,15 +123,15 @@ def _halves(name: str, track: Track, margin: float) -> float | Reason:
         return Reason.TOO_SHORT
     if not np.isfinite(track.value).any():
         return Reason.UNVOICED if name == "pitch" else Reason.NOWHERE
-    summed = OVER_A_HALF.get(name, mean_of_known)
+    summed = OVER_A_HALF.get(name, finite_mean)
     before, after = summed(track.value[first]), summed(track.value[second])
     if np.isnan(before):
         return Reason.FIRST_HALF
     return Reason.SECOND_HALF if np.isnan(after) else after - before
 
 
-def _edges(samples: Samples, sampling_rate: int, span: Span) -> float | Reason:
-    head_db, tail_db = edge_levels(samples, sampling_rate, span)
+def _head_tail(samples: Samples, sampling_rate: int, span: Span) -> float | Reason:
+    head_db, tail_db = head_tail_levels(samples, sampling_rate, span)
     if np.isnan(head_db):
         return Reason.SILENT_HEAD if span[0] > 0 else Reason.NO_HEAD
     if np.isnan(tail_db):

@@ -1,10 +1,9 @@
-"""A listener that has learned how a category's cue moves, and knows nothing else of the sound.
+"""An observer fitted to how a category's cue moves, with no other input.
 
-The *fitted observer* hears one clip. It cuts the track of the category's cue into sixteen equal
-parts of the span, takes each relative to the clip's own mean, so that the level of a voice says
-nothing, and answers from their weighted sum. The weights are those of a shrunken linear
-discriminant, learned from clips of other speakers: what changes with the label counts, the less
-the more it wanders by itself. Unlike the slope observer it has heard the category before.
+The *fitted observer* averages the track of the category's cue in sixteen equal segments of the
+span, relative to the mean of the clip, so that the level of a voice does not count, and answers by
+their weighted sum. The weights are those of a shrunken linear discriminant, fitted on other
+speakers. Unlike the slope observer it needs training data of the category.
 
 Source of the shrinkage: J. H. Friedman (1989), "Regularized discriminant analysis",
 https://doi.org/10.1080/01621459.1989.10478752
@@ -56,14 +55,14 @@ def measurable(rows: Float[np.ndarray, "n 16"]) -> Bool[np.ndarray, " n"]:
 
 @dataclass(frozen=True)
 class Weights:
-    """What was learned about one category.
+    """Parameters of the linear discriminant of one category.
 
     Attributes:
-        typical: Mean of each segment in training; stands in for one that was not measured.
+        typical: Mean of each segment in training; imputed where one could not be measured.
         weight: Log-odds of `increase` for each unit of the cue, by segment.
         constant: Log-odds of `increase` where every segment is at the clip's mean.
-        shrinkage: How much of the segments' covariance was replaced by one that is the same for
-            all and between none: at 1 the weights are the mean difference between the labels.
+        shrinkage: Share of the covariance that was replaced by a scaled identity: at 1 the weights
+            are proportional to the difference between the labels' means.
     """
 
     typical: tuple[float, ...]
@@ -85,16 +84,16 @@ def fit(
 ) -> Weights:
     """Weights of a linear discriminant on the segments of clips.
 
-    Its shrinkage is the one with the least log loss on groups left out, five folds of whole groups
-    (fewer where there are fewer groups). Nothing is drawn: equal rows give equal weights.
+    Its shrinkage minimises the log loss in cross-validation over five folds of whole groups (fewer
+    where there are fewer groups). Deterministic.
 
     Args:
-        rows: Of each clip its `segments`; those with too few are passed over.
+        rows: The `segments` of each clip; clips with too few are left out.
         rising: Whether each clip's label is `increase`.
         groups: The speaker, or source, of each clip.
 
     Raises:
-        ValueError: Fewer than two groups, or both labels are not in each part to learn from.
+        InvalidValue: Fewer than two groups, or a training part without both labels.
     """
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.impute import SimpleImputer
@@ -127,18 +126,18 @@ def fit(
 def _folds(
     rising: Bool[np.ndarray, " n"], groups: Shaped[np.ndarray, " n"], n_folds: int = N_FOLDS
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Positions to learn from and to judge by; no group is in both."""
+    """Positions to train on and to test on; no group is in both."""
     from sklearn.model_selection import GroupKFold
 
     n_groups = len(np.unique(groups))
     if n_groups < 2:
         raise InvalidValue(
             f"{len(rising)} measurable clips of {n_groups} speaker(s) or source(s): at least 2 "
-            "are needed, so that some can be left out"
+            "are needed for cross-validation"
         )
     folds = list(GroupKFold(min(n_folds, n_groups)).split(rising, groups=groups))
-    for learned, _ in folds:
-        if len(np.unique(rising[learned])) < 2:
+    for train, _ in folds:
+        if len(np.unique(rising[train])) < 2:
             raise InvalidValue(
                 "clips of both labels are needed, from more than one speaker or source each"
             )
@@ -152,26 +151,26 @@ def cross_fitted(
     *,
     n_folds: int = N_FOLDS,
 ) -> Float[np.ndarray, " n"]:
-    """Log-odds of `increase` for each clip, by weights learned from other groups; NaN: no answer.
+    """Log-odds of `increase` for each clip, by weights fitted on other groups; NaN: no answer.
 
     Args:
         rows, rising, groups: As in `fit`.
-        n_folds: Into how many folds of whole groups the clips are cut.
+        n_folds: Number of folds of whole groups.
 
     Raises:
-        ValueError: As in `fit`, for any part that is learned from: three groups are needed.
+        InvalidValue: As in `fit`, for any training part: three groups are needed.
     """
     known = np.flatnonzero(measurable(rows))
     odds = np.full(len(rows), np.nan)
-    for learned, judged in _folds(rising[known], groups[known], n_folds):
-        learned, judged = known[learned], known[judged]
-        odds[judged] = fit(rows[learned], rising[learned], groups[learned]).log_odds(rows[judged])
+    for train, test in _folds(rising[known], groups[known], n_folds):
+        train, test = known[train], known[test]
+        odds[test] = fit(rows[train], rising[train], groups[train]).log_odds(rows[test])
     return odds
 
 
 @dataclass(frozen=True)
 class FittedObserver:
-    """Answers from the segments of a category's cue, weighted as learned."""
+    """Answers from the weighted segments of a category's cue."""
 
     weights: Mapping[str, Weights]
 
@@ -180,11 +179,11 @@ class FittedObserver:
 
         Args:
             samples, sampling_rate, span: As for every measure.
-            category: One that was learned.
+            category: One that was fitted.
 
         Raises:
-            KeyError: A category this observer has not learned.
-            ValueError: As for every measure.
+            KeyError: A category that was not fitted.
+            AudioError: As for every measure.
         """
         weights = self.weights[category]
         row = segments(GRADIENTS[category].cue(samples, sampling_rate, span))
@@ -194,24 +193,24 @@ class FittedObserver:
         return "increase" if odds > 0 else "decrease"
 
     def numbers(self) -> dict[str, dict[str, Any]]:
-        """All that was learned, ready for JSON; `from_numbers` takes it back bit for bit."""
+        """All parameters, ready for JSON; `from_numbers` restores them bit for bit."""
         return {
             category: {
-                "typical": list(learned.typical),
-                "weight": list(learned.weight),
-                "constant": learned.constant,
-                "shrinkage": learned.shrinkage,
+                "typical": list(weights.typical),
+                "weight": list(weights.weight),
+                "constant": weights.constant,
+                "shrinkage": weights.shrinkage,
             }
-            for category, learned in self.weights.items()
+            for category, weights in self.weights.items()
         }
 
 
 def from_numbers(categories: Mapping[str, Mapping[str, Any]]) -> FittedObserver:
-    """An observer from what `numbers` gave.
+    """An observer from its `numbers`.
 
     Raises:
         LookupError: No such category.
-        ValueError: Numbers are missing, too few or too many, or none.
+        InvalidValue: Numbers are missing, or too few or too many.
     """
     weights = {}
     for category, given in categories.items():
@@ -224,12 +223,12 @@ def from_numbers(categories: Mapping[str, Mapping[str, Any]]) -> FittedObserver:
             )
         except (KeyError, TypeError, ValueError) as error:
             what = f"no {error}" if isinstance(error, KeyError) else error
-            raise ValueError(f"{category}: {what}") from None
+            raise InvalidValue(f"{category}: {what}") from None
     return FittedObserver(weights)
 
 
 def _finite(values: Sequence[Any], n: int) -> tuple[float, ...]:
     numbers = tuple(float(value) for value in values)
     if len(numbers) != n or not np.isfinite(numbers).all():
-        raise ValueError(f"expected {n} finite numbers, got {list(values)}")
+        raise InvalidValue(f"expected {n} finite numbers, got {list(values)}")
     return numbers

@@ -1,4 +1,4 @@
-"""Short-time level, and how to give a changed sound the level that it had before."""
+"""Short-time level, and gains that restore it after a change."""
 
 import numpy as np
 from jaxtyping import Float, Float64
@@ -8,7 +8,7 @@ from otoscope.acoustics.source_channel import SourceChannel
 
 BLOCK_S = 0.005
 N_PASSES = 3
-INAUDIBLE = 1e-10  # of the loudest block's power (-100 dB): what lies below is silence
+INAUDIBLE = 1e-10  # of the loudest block's power (-100 dB): below is silence
 
 
 def block_power(x: Float[np.ndarray, " n_samples"], block: int) -> Float64[np.ndarray, " n_blocks"]:
@@ -26,42 +26,44 @@ def level_gain(
 ) -> Float[np.ndarray, " n_samples"]:
     """Gains that give `changed` the short-time level of `wanted`; 1 where either is silent.
 
-    Powers are averaged over a triangle whose foot is twice `window_s`, and the gain glides from
-    one 5 ms block to the next.
+    Powers are averaged over a triangle whose base is twice `window_s`; the gain is interpolated
+    between blocks of 5 ms.
     """
     block = max(1, round(BLOCK_S * sampling_rate))
     size = max(1, round(window_s / BLOCK_S))
     got, goal = block_power(changed, block), block_power(wanted, block)
     smooth_goal = _average(goal, size)
     floor = INAUDIBLE * max(got.max(initial=0), goal.max(initial=0))
+    # Multiplicative fixed point: a gain changes the smoothed power of its neighbours too, so the
+    # remaining ratio is applied again, three times in all.
     gain = np.ones_like(got)
     for _ in range(N_PASSES):
         smooth = _average(got * gain**2, size)
-        heard = (smooth > floor) & (smooth_goal > 0)
-        gain *= np.sqrt(np.where(heard, smooth_goal, 1) / np.where(heard, smooth, 1))
+        audible = (smooth > floor) & (smooth_goal > 0)
+        gain *= np.sqrt(np.where(audible, smooth_goal, 1) / np.where(audible, smooth, 1))
     return _between_middles(gain.astype(np.float32), block)[: changed.size]
 
 
 def _between_middles(gain: np.ndarray, block: int) -> np.ndarray:
-    """One value a sample: straight from the middle of each block to the middle of the next."""
-    edges = np.concatenate([gain[:1], gain, gain[-1:]])
+    """One value a sample: linear from the middle of each block to the middle of the next."""
+    knots = np.concatenate([gain[:1], gain, gain[-1:]])
     way = ((np.arange(block) + 0.5) / block).astype(np.float32)
-    between = edges[:-1, None] + np.diff(edges)[:, None] * way
+    between = knots[:-1, None] + np.diff(knots)[:, None] * way
     return between.ravel()[block // 2 :]
 
 
-def at_level_of(
+def match_short_time_level(
     channel: SourceChannel, changed: Float[np.ndarray, " n_samples"], window_s: float
 ) -> Float[np.ndarray, " n_samples"]:
-    """A changed clip of unchanged length at the short-time level of the clip, edges included."""
+    """A changed clip of unchanged length at the short-time level of its source."""
     gain = level_gain(changed, channel.samples, channel.sampling_rate, window_s)
-    return with_edges_of(channel, changed * gain)
+    return with_head_tail_levels(channel, changed * gain)
 
 
-def with_edges_of(
+def with_head_tail_levels(
     channel: SourceChannel, changed: Float[np.ndarray, " n_samples"]
 ) -> Float[np.ndarray, " n_samples"]:
-    """Head and tail at the very RMS that they had, so that they tell nothing by their level."""
+    """Head and tail at exactly their source's RMS, so that their level says nothing."""
     start, end = channel.span
     for part in (slice(0, start), slice(end, None)):
         changed[part] *= match_gain(rms(channel.samples[part]), rms(changed[part]))

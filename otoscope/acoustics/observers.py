@@ -1,8 +1,8 @@
-"""Listeners that are nothing but a signal measure: what the sound itself gives away.
+"""Observers that consist of a signal measure: how well the cue itself identifies the direction.
 
-The *slope observer* hears one clip and answers from the slope of the category's cue over the
-span, minus one constant per category. With the source clip at hand the same measure names the
-direction almost surely; that is how one knows that a gradient does what it says.
+The *slope observer* answers from one clip, by the slope of the category's cue over the span minus
+one constant per category. With the source clip as reference the same measure names the direction
+almost surely, which verifies the gradient.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ def cue_slope(samples: Samples, sampling_rate: int, span: Span, category: str) -
 
     Raises:
         LookupError: No such category.
-        ValueError: A span outside the clip or empty, samples that are not finite.
+        AudioError: A span outside the clip or empty, samples that are not finite.
     """
     return slope(GRADIENTS[category].cue(samples, sampling_rate, span))
 
@@ -52,8 +52,8 @@ class SlopeObserver:
     """Answers from the slope of a category's cue alone.
 
     Attributes:
-        constants: Per category the slope of unmodified speech, which is not zero: people speak
-            more quietly, lower and slower towards the end.
+        constants: Per category the slope of unmodified speech, which is not zero: level, F0 and
+            rate decline over an utterance.
     """
 
     constants: Mapping[str, float]
@@ -61,10 +61,10 @@ class SlopeObserver:
     def answer(self, samples: Samples, sampling_rate: int, span: Span, category: str) -> str | None:
         """`increase` if the cue rises more than in unmodified speech, else `decrease`.
 
-        None when the cue cannot be measured: that is no answer, to be counted as such.
+        None (no answer) when the cue cannot be measured.
 
         Raises:
-            KeyError: A category this observer has no constant for.
+            KeyError: A category without a constant.
         """
         excess = cue_slope(samples, sampling_rate, span, category) - self.constants[category]
         if np.isnan(excess):
@@ -77,14 +77,14 @@ def fit_slope_observer(
 ) -> SlopeObserver:
     """A slope observer whose constants are the median slopes of unmodified sources.
 
-    A category that no source lets one measure gets NaN, and clips of it no answer.
+    A category that cannot be measured in any source gets NaN, and its clips get no answer.
 
     Args:
         sources: `(samples, sampling_rate, span)` of each, as in `cue_slope`.
         categories: Keys of `GRADIENTS`.
 
     Raises:
-        LookupError, ValueError: As `cue_slope`.
+        LookupError, AudioError: As `cue_slope`.
     """
     names = list(categories)
     slopes = np.array([[cue_slope(*source, name) for name in names] for source in sources])
@@ -117,9 +117,9 @@ def difference(clip: Track, source: Track) -> Track:
 def direction_with_source(clip: Track, source: Track) -> str | None:
     """`up` or `down`, from a clip's cue and its source's: the sign of their difference's slope.
 
-    The slope of the difference rather than the difference of slopes: only windows measured in
-    both then count, and what the source itself does cancels window by window. None when that
-    slope cannot be measured, or is exactly zero as in a clip that nothing was done to.
+    The slope of the difference rather than the difference of slopes: only windows measured in both
+    count, and the source's own changes cancel window by window. None when that slope cannot be
+    measured, or is exactly zero as in an unmodified clip.
     """
     moved = slope(difference(clip, source))
     if np.isnan(moved) or moved == 0:

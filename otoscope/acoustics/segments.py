@@ -1,4 +1,4 @@
-"""Cutting a span into 50 ms segments with context, and joining what became of them.
+"""Cuts a span into 50 ms segments with context, and joins the processed segments.
 
 Source: VocalGrad, section 3.2 (segments, crossfade); the context is in the authors' data only.
 """
@@ -82,9 +82,9 @@ def contexts(
 def join(
     pieces: Sequence[Float[np.ndarray, " _"]], n_crossfade: int
 ) -> Float[np.ndarray, " n_samples"]:
-    """Pieces appended with linear crossfades; each joint shortens the whole by its fade.
+    """Pieces appended with linear crossfades; each joint shortens the result by its fade.
 
-    The fade is no longer than the sound so far or the piece, whichever is shorter.
+    The fade is no longer than the output so far or the piece, whichever is shorter.
     """
     out = np.empty(sum(map(len, pieces)), np.float32)
     out[: len(pieces[0])] = pieces[0]

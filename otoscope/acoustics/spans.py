@@ -1,7 +1,7 @@
-"""Where speech begins and ends: the published energy detector, and what to do where it fails.
+"""Where speech begins and ends: the published energy detector, and policies where it fails.
 
 Conventions: samples are float in [-1, 1), `(n_channels, n_samples)`; times are seconds from the
-start of the clip; `frame` means a 10 ms stretch that does not overlap its neighbours.
+start of the clip; `frame` means 10 ms without overlap.
 
 Source: VocalGrad, section 3.2 and appendix B (`docs/papers.md`).
 """
@@ -28,14 +28,14 @@ LOUD_START = 0.05  # first 200 ms at this share of the loudest frame: speech, no
 
 
 class Span(NamedTuple):
-    """A stretch of a clip in samples, `[start, end)`."""
+    """A range of a clip in samples, `[start, end)`."""
 
     start: int
     end: int
 
 
 class Detection(NamedTuple):
-    """What the detector saw; `span` is None when no run of active frames was long enough.
+    """Result of the detector; `span` is None when no run of active frames was long enough.
 
     `threshold`, `noise_floor` and `peak_rms` are frame RMS after pre-emphasis.
     """
@@ -48,7 +48,7 @@ class Detection(NamedTuple):
 
 
 class Problem(StrEnum):
-    """Why a detected span should not be taken on trust."""
+    """Why a detected span may be wrong."""
 
     NOTHING_FOUND = "nothing_found"
     FROM_FIRST_FRAME = "speech_from_first_frame"
@@ -69,7 +69,7 @@ DEFAULT_POLICIES = {
     Problem.FROM_FIRST_FRAME: Policy.QUIETEST_FLOOR,
     Problem.SHORT: Policy.KEEP,
 }
-"""Published selections contain spans under a second, so these are kept; nothing is invented."""
+"""Published selections contain spans under a second, so these are kept."""
 
 
 def frame_rms(
@@ -95,7 +95,7 @@ def detect(
     *,
     quietest_floor: bool = False,
 ) -> Detection:
-    """Start of the first and end of the last stretch of at least 100 ms above the threshold.
+    """Start of the first and end of the last run of at least 100 ms above the threshold.
 
     Args:
         samples: Waveform in [-1, 1).
@@ -110,6 +110,8 @@ def detect(
         floor = float(np.median(windows, axis=1).min())
     else:
         floor = float(np.median(rms[:n_floor]))
+    # threshold: above the floor by a factor, but never so low that 0.3 % of the peak or digital
+    # silence would pass for speech
     peak = float(rms.max())
     threshold = max(FLOOR_FACTOR * floor, PEAK_FACTOR * peak, LEAST_THRESHOLD)
     runs = [run for run in _runs(rms >= threshold) if run.end - run.start >= MIN_RUN_FRAMES]
@@ -121,7 +123,7 @@ def detect(
 
 
 def problems(detection: Detection, sampling_rate: int) -> list[Problem]:
-    """What speaks against using a detection as it is; empty when nothing does."""
+    """Problems of a detection; empty when there are none."""
     if detection.span is None:
         if detection.noise_floor > LOUD_START * detection.peak_rms > 0:
             return [Problem.FROM_FIRST_FRAME, Problem.NOTHING_FOUND]
@@ -135,7 +137,7 @@ def problems(detection: Detection, sampling_rate: int) -> list[Problem]:
 
 
 class Decision(NamedTuple):
-    """The span to use (None: refuse the clip), where it came from, and what was wrong."""
+    """The span to use (None: reject the clip), its origin, and the problems found."""
 
     span: Span | None
     origin: str
@@ -147,30 +149,32 @@ def decide(
     sampling_rate: int,
     policies: Mapping[Problem, Policy] = DEFAULT_POLICIES,
 ) -> Decision:
-    """A detected span, or what the policies make of a clip the detector cannot handle.
+    """A detected span, or the result of the policies where the detector fails.
 
-    Speech from the first frame is looked at first, since it spoils the noise floor; the other
-    problems are judged on what is left after that. Refusing a clip and taking the whole of it are
-    final. `origin` is `detected` or the policy that made the span, for the row's `span_origin`;
-    keeping a short span does not hide how it was found.
+    Speech from the first frame is handled first, since it corrupts the noise floor; the other
+    problems are decided on the detection after that. Rejecting a clip and taking all of it are
+    final. `origin` is `detected` or the deciding policy, for the row's `span_origin`; keeping a
+    short span does not change it.
 
     Raises:
-        ValueError: `quietest_floor` for a problem it does not answer.
+        InvalidValue: `quietest_floor` for a problem it does not answer.
     """
     if Policy.QUIETEST_FLOOR in (policies[Problem.NOTHING_FOUND], policies[Problem.SHORT]):
-        raise InvalidValue(f"{Policy.QUIETEST_FLOOR} only answers {Problem.FROM_FIRST_FRAME}")
+        raise InvalidValue(f"{Policy.QUIETEST_FLOOR} only applies to {Problem.FROM_FIRST_FRAME}")
     detection = detect(samples, sampling_rate)
     seen = problems(detection, sampling_rate)
     origin = "detected"
     if Problem.FROM_FIRST_FRAME in seen:
         policy = policies[Problem.FROM_FIRST_FRAME]
         if policy is Policy.QUIETEST_FLOOR:
+            # detect again with the floor of the quietest 200 ms; these problems replace the first
             detection = detect(samples, sampling_rate, quietest_floor=True)
             again = problems(detection, sampling_rate)
             seen = [Problem.FROM_FIRST_FRAME] + [
                 p for p in again if p is not Problem.FROM_FIRST_FRAME
             ]
         origin = policy.value
+    # the first decisive policy gives the origin
     for problem in seen:
         policy = policies[problem]
         if origin in (Policy.REJECT, Policy.WHOLE_CLIP):
@@ -195,6 +199,6 @@ def _n_floor_frames(n_frames: int, sampling_rate: int) -> int:
 
 
 def _runs(active: Bool[np.ndarray, " n_frames"]) -> list[Span]:
-    """Maximal stretches of true frames."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], active, [False]]).astype(np.int8)))
-    return [Span(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
+    """Maximal runs of true frames."""
+    bounds = np.flatnonzero(np.diff(np.concatenate([[False], active, [False]]).astype(np.int8)))
+    return [Span(int(start), int(end)) for start, end in bounds.reshape(-1, 2)]

@@ -4,8 +4,8 @@ Conventions: `t` is elapsed time over the span as a fraction, 0 to 1; progress i
 value and 1 at the end value. A direction swaps the two ends and never the curve, so a `down` clip
 is not the time reverse of its `up` clip: `quad_first_flat` is flat first in both.
 
-The four curves together are closed under time reversal: what `up` does along one of them, `down`
-does backwards along its `MIRROR`. So over all curves no average can tell the labels apart.
+The published curves are closed under time reversal: `down` along the `MIRROR` of a curve is `up`
+along the curve, reversed. So an average over all curves does not depend on the label.
 
 Source: VocalGrad, appendix B.2.
 """
@@ -44,7 +44,7 @@ MIRROR = {
     "quad_last_flat": "quad_first_flat",
     "jump": "jump",
 }
-"""The curve that a clip of the other direction follows backwards."""
+"""By curve, its time reverse."""
 
 RAMP_S = 0.01
 
@@ -83,7 +83,7 @@ class Trajectory(NamedTuple):
     def per_sample(self, n_samples: int, start: int, end: int) -> Float[np.ndarray, " n_samples"]:
         """One value a sample: the start value before `start`, the end value from `end` on.
 
-        A span of at most one sample has no way between, and takes the end value.
+        A span of at most one sample takes the end value.
         """
         values = np.full(n_samples, float(self.end))
         values[:start] = self.start
@@ -98,8 +98,8 @@ def glide(
 ) -> Float32[np.ndarray, " n_samples"]:
     """Progress 0 to 1 at the middle of every sample, without steps; see `Trajectory.at`.
 
-    A jump takes `ramp` samples around the middle of the span, as a raised cosine. Played backwards
-    this is one minus the glide along the mirrored curve.
+    A jump takes `ramp` samples around the middle of the span, as a raised cosine. In reverse this
+    is one minus the glide along the mirrored curve.
     """
     t = (np.arange(n_samples) + 0.5 - start) / (end - start)
     if curve == "jump":

@@ -1,10 +1,10 @@
-"""The phase vocoder of librosa 0.11, for many short contexts at once and only where it is heard.
+"""The phase vocoder of librosa 0.11, for many short contexts at once, limited to needed frames.
 
-`librosa.effects.time_stretch` is called by the published generators once for every 50 ms, on a
-context of three segments of which one is kept. Here the forward transform is made once and shared
-by all variants of a source, phases advance by multiplying unit phasors instead of adding angles,
-and only frames that reach the kept samples are turned back into sound. Shapes: `n_bins` = 257,
-`n_frames` counts hops of 128 samples; frames are centred, zeros outside a context.
+The published generators call `librosa.effects.time_stretch` every 50 ms, on a context of three
+segments of which one is used. Here the forward transform is computed once and shared by all
+variants of a source, phases advance by multiplication of unit phasors instead of adding angles, and
+only frames that reach the samples in use are transformed back. Shapes: `n_bins` = 257, `n_frames`
+counts hops of 128 samples; frames are centred, zeros outside a context.
 
 Source: D. Ellis, "A phase vocoder in Matlab" (2002); librosa 0.11 for its conventions.
 """
@@ -46,7 +46,7 @@ class Spectra:
         windows = np.lib.stride_tricks.sliding_window_view(padded, N_FFT, axis=1)[:, ::HOP]
         windows = windows[:, : int(self.n_frames.max())]
         # In double precision, as librosa does: where a pure tone leaves bins empty, their phase is
-        # rounding noise, and is heard again at the end of the span.
+        # rounding noise, which is audible at the end of the span.
         self.frames = np.fft.rfft(windows * HANN, axis=-1).astype(np.complex64)
         self.frames[np.arange(self.frames.shape[1]) >= self.n_frames[:, None]] = 0
 
@@ -83,15 +83,17 @@ class Spectra:
         last: Int[np.ndarray, " n_segments"],
     ) -> list[np.ndarray]:
         """Samples `[first, last)` of each context stretched by its rate (> 1 is faster)."""
+        # Which output frames reach the samples [first, last)? `begin` and `end` are the first and
+        # past-the-last of them; only these are synthesised.
         n_steps = np.ceil(self.n_frames / rates).astype(int)
         n_out = np.rint(self.length / rates).astype(int)
         n_used = np.minimum(n_steps, -(-(n_out + N_FFT) // HOP))
         begin = np.clip(-(-(first - N_FFT // 2 + 1) // HOP), 0, n_used)
         end = np.clip((last - 1 + N_FFT // 2) // HOP + 1, begin, n_used)
-        spectra, heard = self._advance(rates, begin, end)
-        sound = overlap_add(spectra, heard)
+        spectra, needed = self._advance(rates, begin, end)
+        signal = overlap_add(spectra, needed)
         offset = first - (begin * HOP - N_FFT // 2)
-        return [row[a : a + n] for row, a, n in zip(sound, offset, last - first, strict=True)]
+        return [row[a : a + n] for row, a, n in zip(signal, offset, last - first, strict=True)]
 
     def _advance(
         self, rates: np.ndarray, begin: np.ndarray, end: np.ndarray
@@ -99,20 +101,22 @@ class Spectra:
         """Output frames `[begin, end)`, and which of the array's frames are among them."""
         n_segments, n_frames, n_bins = self.frames.shape
         step = begin[:, None] + np.arange(int((end - begin).max()))
-        heard = step < end[:, None]
+        needed = step < end[:, None]
+        # Magnitude: linear interpolation between the two input frames around each output frame.
         place = step * rates[:, None]
         whole = np.minimum(place.astype(int), n_frames - 1)
         between = (place - place.astype(int)).astype(np.float32)[:, :, None]
         row = np.arange(n_segments)[:, None]
         size = self.magnitude[row, whole]
         size += between * (self.magnitude[row, whole + 1] - size)
-        size[~heard] = 0
+        size[~needed] = 0
+        # Phase: accumulated, one turn (the input's phase advance over a hop) for each output frame.
         phasor = np.exp(1j * self._angle_at(rates, begin)).astype(np.complex64)
         out = np.empty((n_segments, step.shape[1], n_bins), np.complex64)
         for k in range(step.shape[1]):
             np.multiply(phasor, size[:, k], out=out[:, k])
             phasor *= self.turn[row[:, 0], whole[:, k]]
-        return out, heard
+        return out, needed
 
     def _angle_at(self, rates: np.ndarray, begin: np.ndarray) -> np.ndarray:
         """Accumulated phase at output frame `begin`, from how often each turn was taken."""
@@ -127,35 +131,37 @@ class Spectra:
 
 
 def overlap_add(
-    spectra: np.ndarray, heard: np.ndarray | None = None
+    spectra: np.ndarray, needed: np.ndarray | None = None
 ) -> Float32[np.ndarray, "n_segments n_samples"]:
-    """Sound of each row of frames, window effects divided out; starts where frame 0 starts.
+    """Waveform of each row of frames, window effects divided out; starts where frame 0 starts.
 
     Args:
         spectra: Complex64, `(n_segments, n_frames, n_bins)`.
-        heard: Which frames count, `(n_segments, n_frames)`; all by default.
+        needed: Which frames count, `(n_segments, n_frames)`; all by default.
     """
+    # Each frame is four hops long, so frame k is added to hops k to k + 3.
     n_segments, n_frames, _ = spectra.shape
     parts = np.fft.irfft(spectra, n=N_FFT, axis=-1)
     parts *= WINDOW / FULL_OVERLAP
     parts = parts.reshape(n_segments, n_frames, OVERLAP, HOP)
-    sound = np.zeros((n_segments, n_frames + OVERLAP - 1, HOP), np.float32)
+    signal = np.zeros((n_segments, n_frames + OVERLAP - 1, HOP), np.float32)
     covered = np.zeros((n_segments, n_frames + OVERLAP - 1, OVERLAP), bool)
     for k in range(OVERLAP):
-        sound[:, k : k + n_frames] += parts[:, :, k]
-        covered[:, k : k + n_frames, k] = True if heard is None else heard
+        signal[:, k : k + n_frames] += parts[:, :, k]
+        covered[:, k : k + n_frames, k] = True if needed is None else needed
+    # Where fewer than four frames overlap, the sum of squared windows is not the constant 1.5.
     partly = np.nonzero(covered.any(axis=2) & ~covered.all(axis=2))
     total = np.einsum("ck,kh->ch", covered[partly].astype(np.float32), WINDOW_SQUARED)
-    sound[partly] *= FULL_OVERLAP / np.where(total > SILENT, total, FULL_OVERLAP)
-    return sound.reshape(n_segments, -1)
+    signal[partly] *= FULL_OVERLAP / np.where(total > SILENT, total, FULL_OVERLAP)
+    return signal.reshape(n_segments, -1)
 
 
 @contextmanager
 def short_window(n_samples: int) -> Iterator[dict[str, Any]]:
-    """librosa's window arguments for a stretch that may be shorter than a window.
+    """librosa's window arguments for a waveform that may be shorter than a window.
 
-    The published rule: a window of the stretch's own length, but at least 32 samples. librosa's
-    warning about the latter is expected, and kept quiet.
+    The published rule: a window of the waveform's own length, but at least 32 samples. librosa's
+    warning about the latter is silenced.
     """
     n_fft = N_FFT if n_samples >= N_FFT else max(32, n_samples)
     hop = HOP if n_fft > HOP else n_fft // 4

@@ -5,7 +5,7 @@ import pytest
 from scipy import signal
 from synthetic_speech import speech_like
 
-from otoscope.acoustics.contrasts import CONTRASTS, Reason, contrasts, level_of_all
+from otoscope.acoustics.contrasts import CONTRASTS, Reason, contrasts, mean_power_level
 from otoscope.acoustics.spans import Span
 
 RATE = 16_000
@@ -56,7 +56,7 @@ def test_the_level_of_a_half_is_that_of_its_energy():
 
 def test_levels_are_averaged_as_powers():
     # (1 + 0.1) / 2 = 0.55
-    assert level_of_all(np.array([0.0, -10.0])) == pytest.approx(10 * np.log10(0.55))
+    assert mean_power_level(np.array([0.0, -10.0])) == pytest.approx(10 * np.log10(0.55))
 
 
 def test_a_fifth_up_is_seven_semitones():

@@ -14,7 +14,7 @@ from otoscope.acoustics.design import CONDITIONS, TIERS, Condition
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.gradients.audio_roughness import BLOCK_S, NOMINAL_RMS
 from otoscope.acoustics.gradients.speaking_speed import elapsed
-from otoscope.acoustics.grains import Marks, at_pitch, pitch_marks
+from otoscope.acoustics.grains import PitchMarks, pitch_marks, shift_pitch
 from otoscope.acoustics.loudness import level_gain
 from otoscope.acoustics.measures import MEASURES
 from otoscope.acoustics.rendering import NotApplicable, SourceRenderer
@@ -169,7 +169,7 @@ class TestPitch:
     def test_the_formant_stays(self, semitones):
         x = self.vowel()
         ratio = np.full(x.size, 2 ** (semitones / 12))
-        made = at_pitch(x, pitch_marks(x, self.rate), ratio)
+        made = shift_pitch(x, pitch_marks(x, self.rate), ratio)
         power = np.abs(np.fft.rfft(made[4_000:-4_000] * np.hanning(made.size - 8_000))) ** 2
         hz = np.fft.rfftfreq(made.size - 8_000, 1 / self.rate)
         near = (hz > 300) & (hz < 1_400)
@@ -186,7 +186,7 @@ class TestPitch:
     def test_what_is_not_voiced_stays_as_it_is(self):
         x = np.concatenate([noise(8_000), self.vowel(seconds=1.0), noise(8_000, seed=1)])
         marks = pitch_marks(x, self.rate)
-        made = at_pitch(x, marks, np.full(x.size, 1.19))
+        made = shift_pitch(x, marks, np.full(x.size, 1.19))
         np.testing.assert_allclose(made[:7_000], x[:7_000], atol=1e-5)
         np.testing.assert_allclose(made[-7_000:-200], x[-7_000:-200], atol=1e-5)
 
@@ -199,9 +199,9 @@ class TestPitch:
         """
         at = np.concatenate([np.arange(0, 1_601, 160), np.arange(1_760, 3_281, 80)])
         voiced = at <= 1_600
-        marks = Marks(at, np.where(voiced, 160, 80), voiced)
+        marks = PitchMarks(at, np.where(voiced, 160, 80), voiced)
         x = np.full(3_200, 0.5, np.float32)
-        np.testing.assert_allclose(at_pitch(x, marks, np.full(x.size, ratio)), x, atol=1e-3)
+        np.testing.assert_allclose(shift_pitch(x, marks, np.full(x.size, ratio)), x, atol=1e-3)
 
     @pytest.mark.parametrize("what", ["noise", "silence"])
     def test_a_clip_without_voice_is_refused_and_says_why(self, what):

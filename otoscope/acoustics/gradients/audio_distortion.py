@@ -15,8 +15,8 @@ from otoscope.acoustics.gradients.base import (
     split_at_span,
 )
 from otoscope.acoustics.gradients.levels import pick_levels
-from otoscope.acoustics.loudness import level_gain, with_edges_of
-from otoscope.acoustics.measures.pcm import holding
+from otoscope.acoustics.loudness import level_gain, with_head_tail_levels
+from otoscope.acoustics.measures.pcm import sample_hold
 from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory
 
@@ -26,7 +26,7 @@ LEVEL_S = 0.1
 
 
 def hold_of(rate_hz: float, sampling_rate: int) -> int:
-    """Samples that one kept sample lasts for, at an effective rate in Hz.
+    """Length of a hold in samples, at an effective rate in Hz.
 
     >>> [hold_of(rate, 48_000) for rate in (48e3, 30e3, 18e3, 6e3)]
     [1, 2, 3, 8]
@@ -51,8 +51,8 @@ def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: st
 def any_rate(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """Held at a rate that glides in octaves and need not divide the sampling rate.
 
-    A sample is taken whenever the rate, summed up, passes a whole number. The level is restored
-    before holding, so that held samples stay equal.
+    A sample is taken whenever the integrated rate passes a whole number. The level gain is held as
+    well, so that held samples stay equal.
     """
     rate, n = channel.sampling_rate, channel.samples.size
     taken_hz = trajectory.at(channel.glide(trajectory.curve))
@@ -61,14 +61,14 @@ def any_rate(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id:
     at = np.maximum.accumulate(np.where(fresh, np.arange(n), 0))
     held = channel.samples[at]
     held *= level_gain(held, channel.samples, rate, LEVEL_S)[at]
-    return split_at_span(with_edges_of(channel, held), channel.span)
+    return split_at_span(with_head_tail_levels(channel, held), channel.span)
 
 
 AUDIO_DISTORTION = Gradient(
     parameter="effective sampling rate (Hz)",
     description="The effective sampling rate of a sample-and-hold falls in an up clip, which adds "
     "spectral images of the voice, and rises in a down clip.",
-    cue=holding,
+    cue=sample_hold,
     intended=frozenset({"noise_floor", "bandwidth"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (float(sampling_rate), LOWEST_HZ[tier]),
     profiles={

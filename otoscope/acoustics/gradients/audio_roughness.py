@@ -46,27 +46,29 @@ def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: st
 
 
 def relative(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
-    """Any number of bits, and steps that follow the level, so that quiet sound is never silenced.
+    """A fractional number of bits, with steps that follow the level so that nothing is silenced.
 
-    In every block of 12.5 ms the step is what it would be in speech of `NOMINAL_RMS` crushed to so
-    many bits, in proportion to the block's RMS, which stays as it was. It never exceeds the
-    block's peak, so something of every block remains.
+    In every block of 12.5 ms the step is that of speech at `NOMINAL_RMS` at this bit depth, scaled
+    to the block's RMS, which is restored afterwards. It never exceeds the block's peak, so no block
+    becomes silent.
     """
+    # step of a uniform quantiser of so many bits, relative to the level of each block
     blocks = channel.shared("blocks", lambda: Blocks(channel))
     bits = trajectory.at(channel.glide(trajectory.curve)[blocks.middle].astype(np.float64))
     step = np.minimum(blocks.rms / (NOMINAL_RMS * (2 ** (bits - 1) - 1)), blocks.peak)
     step = np.where(blocks.peak > 0, step, 1)
     each = np.repeat(step, blocks.length).astype(np.float32)
     levels = np.rint(channel.samples / each)
+    # quantise, then bring each block back to its RMS: the integer levels need no scale of their own
     power = np.add.reduceat(np.square(levels, dtype=np.float64), blocks.start) / blocks.length
-    kept = np.where(power > 0, blocks.rms / np.sqrt(np.where(power > 0, power, 1)), 0)
-    return split_at_span(levels * np.repeat(kept, blocks.length).astype(np.float32), channel.span)
+    gain = np.where(power > 0, blocks.rms / np.sqrt(np.where(power > 0, power, 1)), 0)
+    return split_at_span(levels * np.repeat(gain, blocks.length).astype(np.float32), channel.span)
 
 
 class Blocks:
     """A clip in blocks of about 12.5 ms, evenly divided in head, span and tail.
 
-    Short enough for the envelope to stay as it is up to some 25 Hz, where tremor is heard.
+    Short enough to preserve the envelope up to about 25 Hz, the range of tremor.
     """
 
     def __init__(self, channel: SourceChannel) -> None:

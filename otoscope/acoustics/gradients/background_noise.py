@@ -34,7 +34,7 @@ def noise_seed(clip_id: str) -> int:
 
 
 def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
-    """Noise of the whole clip at unit RMS, times the RMS of the span, times the step's ratio."""
+    """Noise over the whole clip at unit RMS, times the RMS of the span, times the step's ratio."""
     n = channel.samples.size
     draws = np.random.default_rng(noise_seed(clip_id)).standard_normal((n, channel.n_channels))
     noise = draws[:, channel.index].astype(np.float32)
@@ -44,6 +44,7 @@ def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: st
         [[trajectory.start], trajectory.per_segment(len(segments)), [trajectory.end]]
     )
     lengths = [channel.head.size, *(segments.end - segments.start), channel.tail.size]
+    # in place and in this order: the published bytes depend on both
     noise /= _rms(noise)
     noise *= level
     noise *= np.repeat(ratio.astype(np.float32), lengths)
@@ -57,10 +58,10 @@ def _rms(x: np.ndarray) -> np.float32:
 
 
 def shared(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
-    """One realisation for both directions of a pair, and only while there is speech.
+    """One realisation of noise for both directions of a pair, within the span only.
 
-    Noise in the head or tail would tell the direction by itself. So it fades out within the span,
-    in 20 ms at either end.
+    The level of noise in head or tail would reveal the direction. So it fades in and out within the
+    span, in 20 ms at either end.
     """
     pair = clip_id.rpartition("__")[0] or clip_id
     noise = channel.shared(("noise", pair), lambda: _unit_noise(channel, pair))

@@ -27,7 +27,7 @@ def split_at_span(samples: np.ndarray, span: tuple[int, int]) -> Changed:
 
 
 GROWTH = 2.0
-"""How much a peak may grow where the level is kept; more is rare, and scales that clip alone."""
+"""Factor by which a peak may grow at constant level; more is rare, and scales that clip alone."""
 
 Render = Callable[[SourceChannel, Trajectory, str, str], Changed]
 """`(channel, trajectory, tier, clip_id)` to a changed waveform."""

@@ -42,6 +42,8 @@ def delay_of(ms: float, sampling_rate: int) -> int:
 @lru_cache(maxsize=32)
 def impulse_response(sampling_rate: int, room: float) -> Float32[np.ndarray, " n_samples"]:
     """1.5 s of four feedback combs in parallel, averaged, and two all-passes in series."""
+    # Schroeder (1962), "Natural sounding artificial reverberation": parallel combs give the decay,
+    # all-passes in series the echo density; `room` scales all feedback gains
     impulse = np.zeros(round(RESPONSE_S * sampling_rate), np.float32)
     impulse[0] = 1
     combs = [
@@ -92,10 +94,10 @@ def _wet(channel: SourceChannel, room: float) -> np.ndarray:
 
 
 def level(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
-    """The same mixture, brought back to the level of the dry clip.
+    """The same mixture at the short-time level of the dry clip.
 
-    Over half a second: long enough for the valleys that reverberation fills to stay filled, short
-    enough for the level to be the same whichever way the mixture goes.
+    Matched over half a second: long enough to keep the envelope's valleys filled, short enough for
+    the level to be the same in both directions.
     """
     wet = channel.shared(("wet", tier), lambda: _wet(channel, ROOM[tier]))
     rate = channel.sampling_rate

@@ -1,6 +1,6 @@
-"""Gradients whose parameter reaches the sound at a few levels only, as bits and whole holds do.
+"""Gradients whose parameter takes few values, such as whole bits and whole hold lengths.
 
-Each level is made once for all segments of a source; a variant then picks, segment by segment.
+Each value is rendered once for all segments of a source; a variant then picks segment by segment.
 """
 
 from collections.abc import Callable
@@ -21,9 +21,9 @@ Change = Callable[[np.ndarray, int], np.ndarray]
 def pick_levels(
     channel: SourceChannel, trajectory: Trajectory, level_of: Callable[[float], int], change: Change
 ) -> Changed:
-    """Each segment at its level, RMS matched to its untouched context, joined by crossfades.
+    """Each segment at its level, RMS matched to its unchanged context, joined by crossfades.
 
-    Head and tail are changed whole, at the levels of the two ends.
+    Head and tail take the levels of the two ends.
     """
 
     def segments_at(level: int) -> list[np.ndarray]:
@@ -31,9 +31,9 @@ def pick_levels(
         gain = match_gain(channel.fixed.rms, channel.fixed.rms_of(rows))
         return channel.fixed.without_context(rows * gain[:, None])
 
-    def edge_at(edge: np.ndarray, level: int) -> np.ndarray:
-        changed = change(edge, level)
-        return changed * match_gain(rms(edge), rms(changed))
+    def part_at(part: np.ndarray, level: int) -> np.ndarray:
+        changed = change(part, level)
+        return changed * match_gain(rms(part), rms(changed))
 
     levels = [level_of(value) for value in trajectory.per_segment(len(channel.fixed.segments))]
     pieces = {
@@ -43,11 +43,11 @@ def pick_levels(
         [pieces[level][i] for i, level in enumerate(levels)],
         crossfade_length(channel.sampling_rate),
     )
-    edges = []
-    for side, edge, value in (
-        ("head", channel.head, trajectory.start),
-        ("tail", channel.tail, trajectory.end),
-    ):
-        level = level_of(value)
-        edges.append(channel.shared((change, side, level), partial(edge_at, edge, level)))
-    return Changed(edges[0], speech, edges[1])
+    head, tail = [
+        channel.shared((change, side, level), partial(part_at, part, level))
+        for side, part, level in (
+            ("head", channel.head, level_of(trajectory.start)),
+            ("tail", channel.tail, level_of(trajectory.end)),
+        )
+    ]
+    return Changed(head, speech, tail)

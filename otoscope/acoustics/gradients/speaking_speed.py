@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled
-from otoscope.acoustics.grains import Searchable, at_times
+from otoscope.acoustics.grains import SimilaritySearch, stretch_time
 from otoscope.acoustics.measures.voice import pace
 from otoscope.acoustics.segments import crossfade_length, join
 from otoscope.acoustics.source_channel import SourceChannel
@@ -32,6 +32,7 @@ def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: st
             stretched = librosa.effects.time_stretch(context, rate=float(rates[i]), **sizes)
         return stretched[first[i] : last[i]]
 
+    # phase vocoder on each context, of which the segment itself is cut out
     pieces = channel.even.by_length(
         lambda long: channel.even.spectra.stretch(rates[long], first[long], last[long]), alone
     )
@@ -41,16 +42,17 @@ def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: st
 
 
 def exact(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
-    """Grains of 25 ms laid where they fit; the span's length is exactly what the rates make it."""
+    """WSOLA with grains of 25 ms; the length of the span is exactly the integral of 1 / rate."""
     start, end = channel.span
     n_out = max(1, round(channel.speech.size * float(elapsed(trajectory, np.array([1.0]))[0])))
+    # The time map, tabulated: output time of each source time, then inverted by interpolation.
     source = np.linspace(0, 1, N_KNOTS)
     out = elapsed(trajectory, source)
     out *= n_out / out[-1]
     rate = channel.sampling_rate
-    sound = channel.shared("searchable", lambda: Searchable(channel.samples, rate))
-    speech = at_times(
-        sound,
+    waveform = channel.shared("searchable", lambda: SimilaritySearch(channel.samples, rate))
+    speech = stretch_time(
+        waveform,
         n_out,
         lambda at: start + (end - start) * np.interp(at, out, source),
     )
@@ -89,7 +91,7 @@ def elapsed(
 
 
 def _over_a_parabola(flat: float, change: float, x: np.ndarray) -> np.ndarray:
-    """∫ 1 / (flat + change·u²) du from 0 to x."""
+    """∫ 1 / (flat + change·u²) du from 0 to x: arctan where it grows, artanh where it falls."""
     root = math.sqrt(flat * abs(change))
     way = x * math.sqrt(abs(change) / flat)
     return (np.arctan(way) if change > 0 else np.arctanh(way)) / root

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, split_at_span
-from otoscope.acoustics.loudness import at_level_of, match_gain, rms
+from otoscope.acoustics.loudness import match_gain, match_short_time_level, rms
 from otoscope.acoustics.measures.levels import bandwidth
 from otoscope.acoustics.segments import crossfade_length, join
 from otoscope.acoustics.source_channel import SourceChannel
@@ -32,39 +32,40 @@ def mask(
 
 
 def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
-    """Filtered segment by segment, each RMS matched to its untouched context; so head and tail."""
+    """Filtered segment by segment, RMS matched to the unfiltered context; head and tail alike."""
     w, rate = channel.fixed, channel.sampling_rate
     s = w.segments
     cutoffs = trajectory.per_segment(len(s))
     bins = np.fft.rfftfreq(N_FFT, 1 / rate)
 
     def together(long: np.ndarray) -> list[np.ndarray]:
+        # all segments at once: STFT times mask, overlap-add, RMS matched over the valid samples
         n_frames = w.spectra.n_frames
-        heard = np.arange(n_frames.max()) < n_frames[:, None]
-        sound = overlap_add(w.spectra.frames * mask(cutoffs[long], bins)[:, None], heard)
-        sound = sound[:, N_FFT // 2 :][:, : w.contexts.shape[1]]
-        valid = w.valid[long][:, : sound.shape[1]]
-        energy = np.einsum("ij,ij,ij->i", sound, sound, valid, dtype=np.float64)
+        needed = np.arange(n_frames.max()) < n_frames[:, None]
+        signal = overlap_add(w.spectra.frames * mask(cutoffs[long], bins)[:, None], needed)
+        signal = signal[:, N_FFT // 2 :][:, : w.contexts.shape[1]]
+        valid = w.valid[long][:, : signal.shape[1]]
+        energy = np.einsum("ij,ij,ij->i", signal, signal, valid, dtype=np.float64)
         gain = match_gain(w.rms[long], np.sqrt(energy / s.context_length[long]))
         first, last = (s.start - s.context_start)[long], (s.end - s.context_start)[long]
-        return [row[a:b] * g for row, a, b, g in zip(sound, first, last, gain, strict=True)]
+        return [row[a:b] * g for row, a, b, g in zip(signal, first, last, gain, strict=True)]
 
     def alone(context: np.ndarray, i: int) -> np.ndarray:
         first = s.start[i] - s.context_start[i]
         return low_pass(context, float(cutoffs[i]), rate)[first : first + s.end[i] - s.start[i]]
 
-    edges = [
-        channel.shared(("low-pass", side, cutoff), partial(low_pass, edge, cutoff, rate))
-        for side, edge, cutoff in (
+    head, tail = [
+        channel.shared(("low-pass", side, cutoff), partial(low_pass, part, cutoff, rate))
+        for side, part, cutoff in (
             ("head", channel.head, trajectory.start),
             ("tail", channel.tail, trajectory.end),
         )
     ]
-    return Changed(edges[0], join(w.by_length(together, alone), crossfade_length(rate)), edges[1])
+    return Changed(head, join(w.by_length(together, alone), crossfade_length(rate)), tail)
 
 
 def low_pass(x: np.ndarray, cutoff_hz: float, sampling_rate: int) -> np.ndarray:
-    """One stretch of sound filtered at one cutoff, at the RMS it had."""
+    """A waveform filtered at one cutoff, at its original RMS."""
     if x.size == 0:
         return x
     with short_window(x.size) as sizes:
@@ -75,20 +76,21 @@ def low_pass(x: np.ndarray, cutoff_hz: float, sampling_rate: int) -> np.ndarray:
 
 
 def gliding(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
-    """The whole clip through a low-pass whose cutoff glides in octaves, at the level it had.
+    """The whole clip through a low-pass whose cutoff glides in octaves, at its original level.
 
-    Everything passes up to the cutoff; a third of an octave above it nothing does. A cutoff at
-    half the sampling rate therefore changes nothing.
+    The gain is 1 up to the cutoff and 0 from a third of an octave above it. A cutoff at half the
+    sampling rate therefore changes nothing.
     """
     rate, n = channel.sampling_rate, channel.samples.size
     spectrum = channel.shared("spectrum", lambda: _spectrum(channel))
     at = np.minimum(np.arange(spectrum.shape[1]) * WHOLE_HOP, n - 1)
     cutoff = trajectory.at(channel.glide(trajectory.curve)[at])
+    # time-varying mask on the STFT: raised cosine over EDGE_OCTAVES above each frame's cutoff
     octaves = np.log2(np.maximum(librosa.fft_frequencies(sr=rate, n_fft=N_FFT), 1.0))
     above = (octaves[:, None] - np.log2(cutoff)).astype(np.float32) / np.float32(EDGE_OCTAVES)
     gain = 0.5 + 0.5 * np.cos(np.float32(np.pi) * np.clip(above, 0, 1))
     changed = librosa.istft(spectrum * gain, hop_length=WHOLE_HOP, n_fft=N_FFT, length=n)
-    return split_at_span(at_level_of(channel, changed, LEVEL_S), channel.span)
+    return split_at_span(match_short_time_level(channel, changed, LEVEL_S), channel.span)
 
 
 def _spectrum(channel: SourceChannel) -> np.ndarray:
@@ -98,7 +100,7 @@ def _spectrum(channel: SourceChannel) -> np.ndarray:
 
 
 def audible(cutoff_hz: float, sampling_rate: int) -> float:
-    """The cutoff that reaches the sound: none lies above half the sampling rate."""
+    """The cutoff that takes effect: none lies above half the sampling rate."""
     return min(cutoff_hz, sampling_rate / 2)
 
 

@@ -1,4 +1,4 @@
-"""Voice pitch: resampled as published, so that formants move along, or by its periods alone."""
+"""Voice pitch: by resampling as published, which moves formants too, or by TD-PSOLA."""
 
 from functools import partial
 
@@ -7,7 +7,7 @@ import numpy as np
 import soxr
 
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled
-from otoscope.acoustics.grains import Marks, at_pitch, pitch_marks
+from otoscope.acoustics.grains import PitchMarks, pitch_marks, shift_pitch
 from otoscope.acoustics.loudness import level_gain
 from otoscope.acoustics.measures.voice import pitch
 from otoscope.acoustics.segments import crossfade_length, join
@@ -19,28 +19,30 @@ REACH_SEMITONES = {"low": 1.0, "mid": 2.0, "high": 3.0}
 QUALITY = "soxr_hq"
 LEVEL_S = 0.05
 SHIFT_DECIMALS = 9  # a variant and its mirror image agree to the last bit only when rounded
-REACH_OF_FILTER = 512  # input samples past the last one wanted that still reach it; generous
+REACH_OF_FILTER = 512  # input samples past the last output sample that the filter may read
 
 
 def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """Segments of 50 ms; head and tail untouched.
 
-    Preparing a resampler costs more than using it, and the mirror image of a variant (the other
-    direction, the mirrored curve) needs the same ones. So both are made when either is asked for.
+    Setting up a resampler costs more than using it, and the mirror image of a variant (the other
+    direction, the mirrored curve) needs the same ones. So both are computed and cached together.
     """
     semitones = np.round(trajectory.per_segment(len(channel.fixed.segments)), SHIFT_DECIMALS)
-    made = channel.shared("shifted", dict)
-    asked = tuple(semitones)
-    if asked not in made:
+    cache = channel.shared("shifted", dict)
+    key = tuple(semitones)
+    if key not in cache:
         shifted = _shift(channel, np.stack([semitones, semitones[::-1]]))
-        made[asked[::-1]], made[asked] = shifted[1], shifted[0]
-    speech = join(made[asked], crossfade_length(channel.sampling_rate))
+        cache[key[::-1]], cache[key] = shifted[1], shifted[0]
+    speech = join(cache[key], crossfade_length(channel.sampling_rate))
     return Changed(channel.head, speech, channel.tail)
 
 
 def _shift(channel: SourceChannel, semitones: np.ndarray) -> list[list[np.ndarray]]:
     """For each row of shifts, `(n_rows, n_segments)`, all segments so shifted."""
     s, w = channel.fixed.segments, channel.fixed
+    # Stretch in time with the phase vocoder, then resample back to the old length: F0 moves, the
+    # duration stays. Only the part of the stretched context that the resampler reads is made.
     rates = 2.0 ** (-semitones / 12)
     first, last = s.start - s.context_start, s.end - s.context_start
     n_stretched = np.rint(s.context_length / rates).astype(int)
@@ -88,15 +90,15 @@ def _resample(
 
 
 def periods(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
-    """The periods of voiced speech moved closer or apart; formants, timing and level stay."""
+    """TD-PSOLA: the periods of voiced speech closer or further apart; formants and level stay."""
     (start, end), rate = channel.span, channel.sampling_rate
     semitones = trajectory.at(channel.glide(trajectory.curve)[start:end])
-    speech = at_pitch(channel.speech, _marks(channel), np.exp2(semitones / 12))
+    speech = shift_pitch(channel.speech, _marks(channel), np.exp2(semitones / 12))
     speech *= level_gain(speech, channel.speech, rate, LEVEL_S)
     return Changed(channel.head, speech, channel.tail)
 
 
-def _marks(channel: SourceChannel) -> Marks:
+def _marks(channel: SourceChannel) -> PitchMarks:
     return channel.shared("marks", lambda: pitch_marks(channel.speech, channel.sampling_rate))
 
 

@@ -36,10 +36,10 @@ def _swing(channel: SourceChannel, trajectory: Trajectory) -> tuple[np.ndarray, 
 
 
 def level(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
-    """The same tremor divided by its own RMS over a cycle, so that it takes no loudness away.
+    """The same tremor divided by its own RMS over a cycle, so that the level stays.
 
-    φ is 0 in the middle of the span and the tremor an even function of it, so that a clip of the
-    other direction along the mirrored curve trembles exactly backwards.
+    φ is 0 in the middle of the span and the tremor an even function of it, so that the modulation
+    of the other direction along the mirrored curve is exactly the time reverse.
     """
     key = ("tremor", trajectory.curve, trajectory.start < trajectory.end)
     share, cosine = channel.shared(key, lambda: _tremor(channel, trajectory))
@@ -59,6 +59,7 @@ def _tremor(channel: SourceChannel, trajectory: Trajectory) -> tuple[np.ndarray,
     ends = (0.0, 1.0) if trajectory.start < trajectory.end else (1.0, 0.0)
     (start, end), rate = channel.span, channel.sampling_rate
     share = Trajectory(*ends, trajectory.curve).at(channel.glide(trajectory.curve))
+    # phase as the integral of the rate, counted from the middle of the span
     cycles = np.cumsum(share, dtype=np.float64) - share / 2  # up to the middle of each sample
     middle = np.interp((start + end) / 2, np.arange(share.size) + 0.5, cycles)
     phase = 2 * np.pi * FASTEST_HZ / rate * (cycles - middle)

@@ -1,8 +1,8 @@
-"""What a clip measurably does, from its samples alone.
+"""Acoustic measures of a clip, from its samples alone.
 
-A measure is a track over the span of speech: a value a window, NaN where a window does not let it
-be measured, and no windows at all where the span is too short. It never guesses. Several channels
-are averaged first. Rates from 8 to 48 kHz.
+A measure is a track over the span of speech: a value for each window, NaN where a window cannot be
+measured, and no windows where the span is too short. Several channels are averaged first. Rates
+from 8 to 48 kHz.
 
 To add a measure: write it in the file of its family, then name it below.
 """
@@ -22,7 +22,7 @@ from otoscope.acoustics.measures.levels import (
     noise_floor,
     snr,
 )
-from otoscope.acoustics.measures.pcm import holding, quantisation_step
+from otoscope.acoustics.measures.pcm import quantisation_step, sample_hold
 from otoscope.acoustics.measures.voice import pitch, tempo
 from otoscope.acoustics.spans import Span
 from otoscope.registry import Registry
@@ -35,7 +35,7 @@ MEASURES: Registry[Measure] = Registry(
         "pitch": pitch,
         "noise_floor": noise_floor,
         "snr": snr,
-        "holding": holding,
+        "holding": sample_hold,
         "quantisation_step": quantisation_step,
         "bandwidth": bandwidth,
         "high_band_level": high_band_level,
@@ -54,21 +54,21 @@ def duration_s(sampling_rate: int, span: Span) -> float:
     return (span[1] - span[0]) / sampling_rate
 
 
-class EdgeLevels(NamedTuple):
-    """Levels before and after the span in dB re full scale; NaN where there is no sound."""
+class HeadTailLevels(NamedTuple):
+    """Levels before and after the span in dB re full scale; NaN where there is no signal."""
 
     head_db: float
     tail_db: float
 
 
-def edge_levels(samples: Samples, sampling_rate: int, span: Span) -> EdgeLevels:
-    """How loud head and tail are; NaN for one that is absent or silent.
+def head_tail_levels(samples: Samples, sampling_rate: int, span: Span) -> HeadTailLevels:
+    """Levels of head and tail; NaN for one that is absent or silent.
 
     Raises:
-        ValueError: As for every measure.
+        AudioError: As for every measure.
     """
     speech_of(samples, sampling_rate, span)
-    return EdgeLevels(
+    return HeadTailLevels(
         _level_of(samples, sampling_rate, Span(0, span[0])),
         _level_of(samples, sampling_rate, Span(span[1], samples.shape[-1])),
     )

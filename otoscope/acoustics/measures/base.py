@@ -1,4 +1,4 @@
-"""What every measure shares: the form of its answer, and how a span is cut into windows."""
+"""Parts shared by all measures: the form of the result, windows, spectra and bands."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Float, Int16
 from scipy import fft
 
-from otoscope.acoustics.codec import FULL_SCALE
+from otoscope.acoustics.codec import FULL_SCALE, AudioError
 from otoscope.acoustics.spans import Span
 
 MEL_CORNER_HZ = 700.0
 ROUNDING = 1 / 12 / FULL_SCALE**2
-"""Power of the error that rounding to 16 bits makes: a twelfth of the squared step."""
+"""Power of the rounding error of 16 bits: a twelfth of the squared step."""
 
 Samples = (
     Float[np.ndarray, " n_samples"]
@@ -28,8 +28,8 @@ class Track(NamedTuple):
     """A measure over a span, window by window.
 
     Attributes:
-        place: Where each window's middle lies in the span, as a fraction, rising.
-        value: In the measure's unit; NaN where this window does not let it be measured.
+        place: The middle of each window, as a fraction of the span, rising.
+        value: In the measure's unit; NaN where the window cannot be measured.
     """
 
     place: Float[np.ndarray, " n_windows"]
@@ -44,16 +44,16 @@ def speech_of(samples: Samples, sampling_rate: int, span: Span) -> Float[np.ndar
     """The span of the mean of all channels, float64 in [-1, 1].
 
     Raises:
-        ValueError: A rate that is not positive, a span that is empty or outside the clip, samples
+        AudioError: A rate that is not positive, a span that is empty or outside the clip, samples
             that are not finite.
     """
     if sampling_rate <= 0:
-        raise ValueError(f"sampling_rate must be positive, got {sampling_rate}")
+        raise AudioError(f"sampling_rate must be positive, got {sampling_rate}")
     if not 0 <= span[0] < span[1] <= samples.shape[-1]:
-        raise ValueError(f"span {tuple(span)} is not within the clip's {samples.shape[-1]} samples")
+        raise AudioError(f"span {tuple(span)} is not within the clip's {samples.shape[-1]} samples")
     speech = np.atleast_2d(samples)[:, span[0] : span[1]].mean(axis=0, dtype=np.float64)
     if not np.isfinite(speech).all():
-        raise ValueError(f"{np.sum(~np.isfinite(speech))} samples are NaN or infinite")
+        raise AudioError(f"{np.sum(~np.isfinite(speech))} samples are NaN or infinite")
     return speech / FULL_SCALE if samples.dtype == np.int16 else speech
 
 
@@ -71,7 +71,7 @@ def windows(
 def over_windows(
     rows: Float[np.ndarray, "n_frames n_columns"], n_frames_each: int, hop: int
 ) -> Float[np.ndarray, "n_windows n_columns n_frames_each"]:
-    """Stretches of successive frames; none when there are fewer frames than one needs."""
+    """Windows of successive frames; none when there are fewer frames than one window needs."""
     if len(rows) < n_frames_each:
         return np.empty((0, rows.shape[1], n_frames_each))
     return np.lib.stride_tricks.sliding_window_view(rows, n_frames_each, axis=0)[::hop]
@@ -112,7 +112,7 @@ def less_rounding(
 ) -> Float[np.ndarray, "n_windows n_bins"]:
     """Power less what rounding to 16 bits adds on average, or a share of it.
 
-    Without that, faint sound would seem wide and even.
+    Without that, the spectrum of a faint signal would look wide and flat.
     """
     return np.maximum(power - share * ROUNDING / power.shape[1], 0)
 
@@ -125,9 +125,10 @@ def _band_weights(
     high_hz = min(high_hz, nyquist_hz)
     low_mel, high_mel = np.log1p(np.array([low_hz, high_hz]) / MEL_CORNER_HZ)
     mel = np.linspace(low_mel, high_mel, n_bands + 1)
-    edges = np.expm1(mel) * MEL_CORNER_HZ / nyquist_hz * (n_bins - 1)
+    bounds = np.expm1(mel) * MEL_CORNER_HZ / nyquist_hz * (n_bins - 1)
+    # each bin is one bin wide; its weight is its overlap with the band
     upper = np.arange(n_bins)[:, None] + 0.5
-    return np.clip(np.minimum(upper, edges[1:]) - np.maximum(upper - 1, edges[:-1]), 0, 1)
+    return np.clip(np.minimum(upper, bounds[1:]) - np.maximum(upper - 1, bounds[:-1]), 0, 1)
 
 
 def band_powers(

@@ -1,4 +1,4 @@
-"""How the envelope moves: how fast it trembles, and how far its valleys are filled."""
+"""Measures of the amplitude envelope: modulation, and the depth of its valleys."""
 
 import numpy as np
 from scipy import ndimage, signal
@@ -20,15 +20,15 @@ ENVELOPE_S, ENVELOPE_HOP_S = 0.01, 0.005
 TREMOR_HZ = (10.0, 25.0)  # above syllables, up to the fastest tremor of the benchmark
 TREMOR_S = 0.25
 NEARBY_S = 0.4
-FAINT_DB = 30.0  # a mean this far below the peak nearby no longer scales
-SILENT = 1e-4  # of the span's peak: what lies below is no envelope
+FAINT_DB = 30.0  # a mean this far below the peak nearby no longer normalises
+SILENT = 1e-4  # of the span's peak: below is no envelope
 STILL = 1e-9  # -90 dB
 
 BAND_S, BAND_HOP_S = 0.02, 0.01
 N_BANDS, LOW_HZ, HIGH_HZ = 30, 300.0, 8000.0
 VALLEY_S = 0.2
 VALLEY, PEAK = 0.05, 0.95
-STATIONARY = 0.25  # valleys this high are those of steady noise: there is no speech to echo
+STATIONARY = 0.25  # valleys this high are those of steady noise, which has no reverberation
 
 
 def modulation(samples: Samples, sampling_rate: int, span: Span) -> Track:
@@ -43,11 +43,13 @@ def modulation(samples: Samples, sampling_rate: int, span: Span) -> Track:
     n_mean = round(TREMOR_S / ENVELOPE_HOP_S)
     if len(envelope) <= n_mean or not envelope.max() > 0:
         return Track(np.empty(0), np.empty(0))
+    # band-pass the envelope, square and smooth: the power of its fluctuation at 10 to 25 Hz
     band = signal.butter(2, TREMOR_HZ, "bandpass", fs=1 / ENVELOPE_HOP_S, output="sos")
     taper = signal.windows.hann(n_mean + 2)[1:-1]
     taper /= taper.sum()
     tremor = np.convolve(signal.sosfiltfilt(band, envelope) ** 2, taper, mode="valid")
     around = np.convolve(envelope**2, taper, mode="valid")
+    # normalised by the envelope's mean square; in pauses the peak nearby keeps the ratio finite
     nearby = ndimage.maximum_filter1d(envelope, round(NEARBY_S / ENVELOPE_HOP_S))
     nearby = np.maximum(nearby[n_mean // 2 :][: len(around)], SILENT * envelope.max())
     share = tremor / (around + nearby**2 / 10 ** (FAINT_DB / 10))
@@ -57,14 +59,15 @@ def modulation(samples: Samples, sampling_rate: int, span: Span) -> Track:
 
 
 def reverberance(samples: Samples, sampling_rate: int, span: Span) -> Track:
-    """How high the envelope's valleys reach, as a share of its peaks (0 to 0.25), in 200 ms.
+    """Height of the envelope's valleys as a share of its peaks (0 to 0.25), in 200 ms.
 
-    In each of 30 bands the 5 % quantile of the amplitude over its 95 % quantile; the mean over
-    the bands. Reverberation adds to it in proportion to its amplitude. NaN where the envelope is
-    as flat as that of steady noise, and where there is silence.
+    In each of 30 bands the 5 % quantile of the amplitude over its 95 % quantile; the mean over the
+    bands. It grows in proportion to the amplitude of reverberation. NaN where the envelope is as
+    flat as that of steady noise, and in silence.
     """
     speech = speech_of(samples, sampling_rate, span)
     place, power, hz = power_spectra(speech, sampling_rate, BAND_S, BAND_HOP_S)
+    # amplitude in bands over time, then the two quantiles over 20 frames of each band
     amplitude = np.sqrt(band_powers(less_rounding(power), hz, N_BANDS, LOW_HZ, HIGH_HZ))
     n_frames = round(VALLEY_S / BAND_HOP_S)
     low, high = np.quantile(

@@ -1,4 +1,4 @@
-"""How loud a span is, how loud what lies beneath the speech is, and where its spectrum ends."""
+"""Measures of level, noise floor and spectral extent."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ LEVEL_S, LEVEL_HOP_S = 0.02, 0.01
 SPECTRUM_S, SPECTRUM_HOP_S = 0.032, 0.016
 BANDWIDTH_S, BANDWIDTH_HOP_S = 0.05, 0.025
 FLOOR_QUANTILE = 0.1
-FLOOR_LOW_HZ, FLOOR_TOP = 200.0, 0.95  # leaves out hum, and the edge of anti-aliasing filters
+FLOOR_LOW_HZ, FLOOR_TOP = 200.0, 0.95  # excludes hum and the slope of anti-aliasing filters
 INAUDIBLE_DB = 40.0  # a floor this far below the window's mean spectrum counts as no noise
 ROLL_OFF = 0.99
 HIGH_BAND_HZ = 3000.0
@@ -49,9 +49,9 @@ def _floor(
 def noise_floor(samples: Samples, sampling_rate: int, span: Span) -> Track:
     """Power per bin in the emptiest tenth of the spectrum, in dB, 32 ms windows.
 
-    Broadband noise fills what speech leaves empty at any moment, between harmonics and above
-    them. Soft limit: a floor 40 dB below the window's own mean spectrum counts as none, so that
-    what nobody hears does not decide. NaN in silence.
+    Broadband noise fills the parts of the spectrum that speech leaves empty, between harmonics and
+    above them. Soft limit: a floor 40 dB below the window's own mean spectrum counts as none, so
+    that inaudible differences do not decide. NaN in silence.
     """
     place, _, low = _floor(samples, sampling_rate, span)
     return Track(place, decibels(low))
@@ -66,7 +66,7 @@ def snr(samples: Samples, sampling_rate: int, span: Span) -> Track:
 def bandwidth(samples: Samples, sampling_rate: int, span: Span) -> Track:
     """Octaves re 1 kHz below which 99 % of the summed magnitudes lie, 50 ms windows.
 
-    Magnitudes rather than powers, so that the weak high end of speech has a say. NaN in silence.
+    Magnitudes rather than powers, so that the weak high end of speech counts. NaN in silence.
     """
     speech = speech_of(samples, sampling_rate, span)
     place, power, hz = power_spectra(speech, sampling_rate, BANDWIDTH_S, BANDWIDTH_HOP_S)
@@ -78,7 +78,7 @@ def bandwidth(samples: Samples, sampling_rate: int, span: Span) -> Track:
 
 
 def high_band_level(samples: Samples, sampling_rate: int, span: Span) -> Track:
-    """Level above 3 kHz relative to the whole, in dB, 32 ms windows; NaN where nothing is there."""
+    """Level above 3 kHz relative to the total, in dB, 32 ms windows; NaN where there is none."""
     speech = speech_of(samples, sampling_rate, span)
     place, power, hz = power_spectra(speech, sampling_rate, SPECTRUM_S, SPECTRUM_HOP_S)
     power = less_rounding(power)

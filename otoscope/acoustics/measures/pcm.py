@@ -1,7 +1,7 @@
-"""What was done to the numbers themselves: samples held, and a grid coarser than 16 bits.
+"""Measures of the sample values themselves: sample-and-hold, and a grid coarser than 16 bits.
 
-Both look at exact equality, so they see what a file holds, not what a loudspeaker makes of it;
-resampling a clip erases them.
+Both rest on exact equality of values: they describe the file, not the signal after playback, and
+resampling erases them.
 """
 
 import numpy as np
@@ -16,18 +16,19 @@ FINE_QUANTILE = 0.05
 RESOLVED = 4.0
 
 
-def holding(samples: Samples, sampling_rate: int, span: Span) -> Track:
-    """How long a sample lasts, log2 of a number of samples, 50 ms windows.
+def sample_hold(samples: Samples, sampling_rate: int, span: Span) -> Track:
+    """Length of a hold, log2 of a number of samples, 50 ms windows.
 
-    0 when every sample differs from the one before, 3 when each is held for eight. NaN where
-    equal neighbours prove nothing, because the smallest steps (their 5 % quantile) are not four
-    times finer than the RMS step: near silence, and on a grid as coarse as the signal.
+    0 when every sample differs from the one before, 3 when each is held for eight. NaN where equal
+    neighbours are no evidence, because the smallest steps (their 5 % quantile) are not four times
+    finer than the RMS step: near silence, and on a grid as coarse as the signal.
     """
     speech = speech_of(samples, sampling_rate, span)
     place, rows = windows(speech, sampling_rate, WINDOW_S, HOP_S)
     step = np.abs(np.diff(rows, axis=1))
     changes = step > 0
     n_changes = changes.sum(axis=1)
+    # 5 % quantile of the steps that are not zero: zeros come first in the sorted row
     ordered = np.sort(step, axis=1)
     fine_at = step.shape[1] - n_changes + (FINE_QUANTILE * n_changes).astype(int)
     fine = ordered[np.arange(len(step)), np.minimum(fine_at, step.shape[1] - 1)]
@@ -49,6 +50,7 @@ def quantisation_step(samples: Samples, sampling_rate: int, span: Span) -> Track
     """
     speech = speech_of(samples, sampling_rate, span) * FULL_SCALE
     place, rows = windows(speech, sampling_rate, WINDOW_S, HOP_S)
+    # keep one of each hold, sort, and count pairs of equal values
     fresh = np.ones(rows.shape, bool)
     fresh[:, 1:] = rows[:, 1:] != rows[:, :-1]
     n = fresh.sum(axis=1)

@@ -17,8 +17,8 @@ from otoscope.acoustics.measures.base import (
 )
 from otoscope.acoustics.spans import Span
 
-NEARBY_S = 0.4  # what counts as loud is decided among neighbours, whatever the level does later
-SILENT = 1e-10  # of the span's greatest power: what lies below is silence
+NEARBY_S = 0.4  # loudness is judged among neighbours, so that later changes of level do not count
+SILENT = 1e-10  # of the span's greatest power: below is silence
 
 PITCH_RATE_HZ = 8000
 PITCH_HOP_S = 0.01
@@ -36,15 +36,15 @@ TEMPO_HOP_S = 0.005
 LOW_HZ = 100.0
 N_PARTS = 8
 LEAST_FRAMES = 4 * N_PARTS
-STILL_DB = 1e-6  # a spectrum that moves less than this in 5 ms stands still
+STILL_DB = 1e-6  # a spectrum that moves less than this in 5 ms is stationary
 
 
 def pitch(samples: Samples, sampling_rate: int, span: Span) -> Track:
     """F0 in semitones re 100 Hz every 10 ms; NaN where unvoiced.
 
     Normalised cross-correlation at 8 kHz, twice: freely from 60 to 500 Hz, then only within 0.6
-    to 1.7 times the median of the first pass, which leaves no room for most octave errors. What
-    does not last for three windows, within 2 semitones from one to the next, is not a pitch.
+    to 1.7 times the median of the first pass, which excludes most octave errors. F0 that is not
+    sustained for three windows, within 2 semitones from one to the next, is discarded.
 
     Source: D. Talkin (1995), "A robust algorithm for pitch tracking"; the two passes after
     C. De Looze and D. Hirst (2008), "Detecting changes in key and range".
@@ -56,17 +56,18 @@ def pitch(samples: Samples, sampling_rate: int, span: Span) -> Track:
     place, rows = windows(speech, PITCH_RATE_HZ, length_s, PITCH_HOP_S)
     if not rows.any():
         return Track(place, np.full(len(rows), np.nan))
-    likeness = _correlation(rows - rows.mean(axis=1, keepdims=True))
-    f0, best = _strongest(likeness, LOWEST_HZ, HIGHEST_HZ)
+    # first pass over the full range; its median sets the range of the second
+    similarity = _correlation(rows - rows.mean(axis=1, keepdims=True))
+    f0, best = _best_peak(similarity, LOWEST_HZ, HIGHEST_HZ)
     if np.any(best > VOICED):
         median = np.median(f0[best > VOICED])
         low, high = max(LOWEST_HZ, median * RANGE[0]), min(HIGHEST_HZ, median * RANGE[1])
-        f0, best = _strongest(likeness, low, high)
+        f0, best = _best_peak(similarity, low, high)
     semitones = np.where(best > VOICED, 12 * np.log2(f0 / REFERENCE_HZ), np.nan)
-    return Track(place, np.where(_lasting(semitones), semitones, np.nan))
+    return Track(place, np.where(_sustained(semitones), semitones, np.nan))
 
 
-def _lasting(semitones: Float[np.ndarray, " n_windows"]) -> Bool[np.ndarray, " n_windows"]:
+def _sustained(semitones: Float[np.ndarray, " n_windows"]) -> Bool[np.ndarray, " n_windows"]:
     """Windows whose neighbours on both sides have nearly the same pitch; NaN has none."""
     steady = np.abs(np.diff(semitones)) < STEADY_SEMITONES
     return np.append(False, steady) & np.append(steady, False)
@@ -75,19 +76,21 @@ def _lasting(semitones: Float[np.ndarray, " n_windows"]) -> Bool[np.ndarray, " n
 def _correlation(
     rows: Float[np.ndarray, "n_windows length"],
 ) -> Float[np.ndarray, "n_windows n_lags"]:
-    """Correlation of each window's first 25 ms with what comes a lag later, -1 to 1."""
+    """Correlation of each window's first 25 ms with the same length a lag later, -1 to 1."""
+    # all lags at once by FFT; energies of the shifted windows by differences of a cumulative sum
     n_fft = 1 << (rows.shape[1] - 1).bit_length()
     first = np.fft.rfft(rows[:, :N_COMPARED], n_fft)
     product = np.fft.irfft(first.conj() * np.fft.rfft(rows, n_fft), n_fft)[:, : LONGEST_LAG + 1]
     summed = np.cumsum(np.pad(rows**2, ((0, 0), (1, 0))), axis=1)
     energy = summed[:, N_COMPARED:] - summed[:, : LONGEST_LAG + 1]
+    # a constant in the denominator pulls faint windows towards 0, that is, unvoiced (as in RAPT)
     loud = ndimage.maximum_filter1d(energy[:, 0], round(NEARBY_S / PITCH_HOP_S))
     faint = FAINT * np.maximum(loud, energy[:, 0].max() * SILENT)[:, None]
     return product / np.sqrt((energy + faint) * (energy[:, :1] + faint))
 
 
-def _strongest(
-    likeness: Float[np.ndarray, "n_windows n_lags"], low_hz: float, high_hz: float
+def _best_peak(
+    similarity: Float[np.ndarray, "n_windows n_lags"], low_hz: float, high_hz: float
 ) -> tuple[Float[np.ndarray, " n_windows"], Float[np.ndarray, " n_windows"]]:
     """F0 in Hz of the best peak in a range, between lags by parabola, and its correlation.
 
@@ -96,25 +99,26 @@ def _strongest(
     shortest = max(2, int(PITCH_RATE_HZ / high_hz))
     longest = min(LONGEST_LAG - 1, int(np.ceil(PITCH_RATE_HZ / low_hz)))
     lags = np.arange(shortest, longest + 1)
-    here = likeness[:, lags]
-    peak = (here >= likeness[:, lags - 1]) & (here > likeness[:, lags + 1])
+    here = similarity[:, lags]
+    peak = (here >= similarity[:, lags - 1]) & (here > similarity[:, lags + 1])
     score = np.where(peak, here - LAG_COST * lags / LONGEST_LAG, -np.inf)
     at = lags[np.argmax(score, axis=1)]
     row = np.arange(len(at))
-    before, top, after = likeness[row, at - 1], likeness[row, at], likeness[row, at + 1]
+    before, top, after = similarity[row, at - 1], similarity[row, at], similarity[row, at + 1]
+    # vertex of the parabola through the peak and its neighbours
     bend = before - 2 * top + after
     shift = np.where(bend < 0, 0.5 * (before - after) / np.where(bend < 0, bend, -1), 0)
     return PITCH_RATE_HZ / (at + np.clip(shift, -0.5, 0.5)), np.where(peak.any(axis=1), top, 0.0)
 
 
-class Clock(NamedTuple):
-    """How closely the path of the spectrum is followed.
+class PathSettings(NamedTuple):
+    """How the path of the spectrum is computed.
 
     Attributes:
         n_bands, high_hz: Bands from 100 Hz up.
-        range_db: What lies so far below the loudest band does not count as moving.
-        nearby_s: Dips shorter than this are bridged when the loudest is sought, so that steps of
-            level do not count; None seeks in the whole span.
+        range_db: Movement this far below the loudest band does not count.
+        nearby_s: Dips shorter than this are bridged in the level of the loudest band, so that steps
+            of level do not count; None takes the loudest of the span.
         window_s, smoothing_s: Of the spectra, and of their path.
     """
 
@@ -126,51 +130,53 @@ class Clock(NamedTuple):
     smoothing_s: float
 
 
-SENSITIVE = Clock(30, 8000.0, 50.0, None, 0.025, 0.05)
-SPECIFIC = Clock(16, 2000.0, 25.0, NEARBY_S, 0.028, 0.05)
+SENSITIVE = PathSettings(30, 8000.0, 50.0, None, 0.025, 0.05)
+SPECIFIC = PathSettings(16, 2000.0, 25.0, NEARBY_S, 0.028, 0.05)
 
 
 def pace(samples: Samples, sampling_rate: int, span: Span) -> Track:
     """Speed relative to the span's mean, in octaves (log2), in eight parts of equal *content*.
 
-    The clock is the sound itself: the path its spectral shape travels (30 bands, in dB less their
-    mean, smoothed over 50 ms). The path is cut into eight equal parts, and a part that takes
-    twice as long has half the speed. Stretching time moves no boundary in the content, so `place`
-    is a fraction of the path, not of the time. It follows faint sound as well, and is therefore
-    moved by noise, filters and level too: `tempo` is not. NaN when the span is silent or its
-    spectrum stands still; empty when it is shorter than about 0.2 s.
+    Time is measured by spectral change: the path length of the spectral shape (30 bands, in dB less
+    their mean, smoothed over 50 ms). The path is cut into eight parts of equal length, and a part
+    that takes twice as long has half the speed. Time stretching moves no boundary in the content,
+    so `place` is a fraction of the path, not of the time. It includes faint components, and so
+    depends on noise, filters and level as well; `tempo` does not. NaN when the span is silent or
+    its spectrum is stationary; empty when it is shorter than about 0.2 s.
     """
     return _by_content(samples, sampling_rate, span, SENSITIVE)
 
 
 def tempo(samples: Samples, sampling_rate: int, span: Span) -> Track:
-    """`pace` by what is loud and low alone: 16 bands up to 2 kHz, 25 dB below the loudest nearby.
+    """`pace` from loud, low components: 16 bands up to 2 kHz, to 25 dB below the loudest nearby.
 
-    Less sensitive, and nearly blind to level, bandwidth and faint noise.
+    Less sensitive, and nearly independent of level, bandwidth and faint noise.
     """
     return _by_content(samples, sampling_rate, span, SPECIFIC)
 
 
-def _by_content(samples: Samples, sampling_rate: int, span: Span, clock: Clock) -> Track:
+def _by_content(samples: Samples, sampling_rate: int, span: Span, settings: PathSettings) -> Track:
     place = (np.arange(N_PARTS) + 0.5) / N_PARTS
     unmeasured = Track(place, np.full(N_PARTS, np.nan))
     speech = speech_of(samples, sampling_rate, span)
-    _, power, hz = power_spectra(speech, sampling_rate, clock.window_s, TEMPO_HOP_S)
+    _, power, hz = power_spectra(speech, sampling_rate, settings.window_s, TEMPO_HOP_S)
     if len(power) < LEAST_FRAMES:
         return Track(np.empty(0), np.empty(0))
     if not power.any():
         return unmeasured
-    bands = band_powers(power, hz, clock.n_bands, LOW_HZ, clock.high_hz)
+    # spectral shape: band levels with a soft floor below the loudest band, less their mean
+    bands = band_powers(power, hz, settings.n_bands, LOW_HZ, settings.high_hz)
     loudest = bands.max(axis=1)
     nearby = np.full_like(loudest, loudest.max())
-    if clock.nearby_s is not None:
-        bridged = ndimage.grey_closing(loudest, round(clock.nearby_s / TEMPO_HOP_S))
+    if settings.nearby_s is not None:
+        bridged = ndimage.grey_closing(loudest, round(settings.nearby_s / TEMPO_HOP_S))
         nearby = np.maximum(bridged, loudest.max() * SILENT)
-    shape = 10 * np.log10(bands + nearby[:, None] / 10 ** (clock.range_db / 10))
+    shape = 10 * np.log10(bands + nearby[:, None] / 10 ** (settings.range_db / 10))
     shape -= shape.mean(axis=1, keepdims=True)
-    taper = signal.windows.hann(round(clock.smoothing_s / TEMPO_HOP_S) + 1)[1:-1]
-    n_edge = len(taper) // 2
-    padded = np.pad(shape, ((n_edge, n_edge), (0, 0)), mode="edge")
+    # path length of the smoothed shape, cut into equal parts; their durations give the speed
+    taper = signal.windows.hann(round(settings.smoothing_s / TEMPO_HOP_S) + 1)[1:-1]
+    n_pad = len(taper) // 2
+    padded = np.pad(shape, ((n_pad, n_pad), (0, 0)), mode="edge")
     smooth = signal.oaconvolve(padded, taper[:, None] / taper.sum(), mode="valid", axes=0)
     travelled = np.append(0, np.cumsum(np.linalg.norm(np.diff(smooth, axis=0), axis=1)))
     if not travelled[-1] > STILL_DB * len(travelled):
