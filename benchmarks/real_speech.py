@@ -180,7 +180,7 @@ def missed(rows: Sequence[ObserverRow], areas: Confounds, profile: str) -> list[
                 what = kind.replace("_", " ")
                 lines.append(f"{attribute_of(row.category)}, {what}: {rate} of {100 * target:g}")
     for area in areas.rows:
-        if not area.intended and not area.bound and not says_nothing(area.auc):
+        if not area.intended and not area.unavoidable and not says_nothing(area.auc):
             what = f"{attribute_of(area.category)}, {attribute_of(area.name)}"
             lines.append(f"{what}: {auc_text(area.auc)}")
     return lines

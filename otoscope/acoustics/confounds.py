@@ -1,8 +1,9 @@
-"""What moves besides the named factor, and how well it tells the label.
+"""Confounds: what moves besides the named factor, and how well it tells the label.
 
-A category's question is about one factor. Its `intended` measures follow from that factor; each
-other measure that differs between clips labelled `increase` and `decrease` is a confound: whoever
-answers right may have heard that instead.
+A category's question is about one factor. Its `intended` measures follow from that factor; any
+other contrast that differs between clips labelled `increase` and `decrease` is a confound, from
+which the label can be told without the factor. It is unavoidable where no rendering of the factor
+can be free of it (`Gradient.unavoidable`).
 """
 
 from collections import Counter
@@ -25,9 +26,9 @@ from otoscope.statistics.separation import stratified_auc
 NUMBERS_ONLY = frozenset({"holding", "quantisation_step"})
 """Measures of the numbers in a file, measured only where they are the cue.
 
-They look at exact equality of 16-bit values, which no loudspeaker and no resampled model input
-passes on, and which any change of gain undoes: elsewhere they would accuse a clip of what nobody
-can hear. Reverberance is the cue of echo alone, but it is sound, and is measured everywhere.
+They rest on exact equality of 16-bit values, which neither playback nor resampling preserves and
+any gain removes: elsewhere they would report differences that no listener or model can hear.
+Reverberance is the cue of echo alone, but is audible, and is measured everywhere.
 """
 
 N_FOLDS = 5
@@ -35,9 +36,9 @@ LEAST_SOURCES = 4
 
 
 def intends(category: str, name: str) -> bool:
-    """Whether a contrast is part of what a category is about.
+    """Whether a contrast follows from a category's factor.
 
-    Tail minus head is one contrast; it is intended where either of them is.
+    The head-tail level difference is one contrast; it is intended where head or tail is.
 
     Raises:
         LookupError: No such category or contrast.
@@ -53,14 +54,14 @@ def intends(category: str, name: str) -> bool:
 def measured_in(category: str) -> tuple[str, ...]:
     """The contrasts that are measured in a category, in the order of `CONTRASTS`.
 
-    >>> "sample_hold" in measured_in("audio_distortion"), "sample_hold" in measured_in("echo")
+    >>> "holding" in measured_in("audio_distortion"), "holding" in measured_in("echo")
     (True, False)
     """
     return tuple(n for n in CONTRASTS if n not in NUMBERS_ONLY or intends(category, n))
 
 
 class Contrasted(NamedTuple):
-    """One clip whose label is known, and what changes over it.
+    """One labelled clip and its contrasts.
 
     Attributes:
         category, tier, curve: Its condition.
@@ -83,8 +84,8 @@ class ConfoundRow:
     """How well one contrast tells the label of one category.
 
     Attributes:
-        intended: It is part of what the category is about; otherwise it is a confound.
-        bound: Why every rendering of the factor must move it, for the confounds in `BOUND`.
+        intended: It follows from the category's factor; otherwise it is a confound.
+        unavoidable: Why every rendering of the factor moves it; None for an avoidable confound.
         auc: Of the contrast for the label `increase`, over pairs of clips of the same tier and
             curve; 95 % interval clustered by source. All NaN where no pair could be measured.
         n, n_sources: Clips that could be measured, and the sources they come from.
@@ -103,20 +104,20 @@ class ConfoundRow:
 
 @dataclass(frozen=True)
 class JointRow:
-    """How well all confounds of a category together tell its label.
+    """How well all confounds of a category jointly tell its label.
 
     Attributes:
-        names: The contrasts in the model; where one cannot be measured, that itself is told.
-        free: Whether those in `BOUND` are left out.
-        auc: Of the scores of clips whose source the model had not seen, as in `ConfoundRow`. Below
-            0.5 is no leak: what the model learnt does not hold for other sources. All NaN with
-            fewer than four sources, or where one fold has one label only.
+        names: The contrasts in the model, which also sees which of them could not be measured.
+        avoidable_only: Whether the unavoidable ones are left out.
+        auc: Of the scores of clips of held-out sources, as in `ConfoundRow`. Below 0.5 is no leak:
+            the model does not generalise to other sources. All NaN with fewer than four sources, or
+            where a fold has one label only.
         n, n_sources: Clips and their sources.
     """
 
     category: str
     names: tuple[str, ...]
-    avoidable: bool
+    avoidable_only: bool
     auc: Interval
     n: int
     n_sources: int
@@ -126,7 +127,7 @@ class JointRow:
 class Confounds:
     """What tells the label, category by category, in the order of `GRADIENTS` and `CONTRASTS`.
 
-    Two rows of `joint` for each category: of all confounds, and of the free ones.
+    Two rows of `joint` for each category: of all confounds, and of the avoidable ones.
     """
 
     rows: tuple[ConfoundRow, ...]
@@ -134,10 +135,10 @@ class Confounds:
 
 
 def measure_confounds(clips: Iterable[Contrasted], *, tier: str | None = None) -> Confounds:
-    """How well each contrast, and all confounds together, tell the label.
+    """How well each contrast, and all confounds jointly, tell the label.
 
-    Clips are compared within tier and curve only. Clips in which nothing changes have no label to
-    tell and should not be among them.
+    Clips are compared within tier and curve only. Clips without effect have no label and should not
+    be among them.
 
     Args:
         clips: Of any categories.
@@ -153,7 +154,7 @@ def measure_confounds(clips: Iterable[Contrasted], *, tier: str | None = None) -
         if tier in (None, clip.tier):
             by_category.setdefault(clip.category, []).append(clip)
     for category in by_category:
-        GRADIENTS[category]  # an unknown one is refused by name
+        GRADIENTS[category]  # an unknown one is rejected by name
     ordered = [(c, _Labelled(by_category[c])) for c in GRADIENTS if c in by_category]
     return Confounds(
         tuple(
@@ -162,9 +163,9 @@ def measure_confounds(clips: Iterable[Contrasted], *, tier: str | None = None) -
             for name in measured_in(category)
         ),
         tuple(
-            _together(category, labelled, avoidable=avoidable)
+            _joint_row(category, labelled, avoidable_only=avoidable_only)
             for category, labelled in ordered
-            for avoidable in (False, True)
+            for avoidable_only in (False, True)
         ),
     )
 
@@ -203,19 +204,19 @@ def _row(category: str, name: str, labelled: _Labelled) -> ConfoundRow:
     )
 
 
-def _together(category: str, labelled: _Labelled, *, avoidable: bool) -> JointRow:
-    without = GRADIENTS[category].unavoidable if avoidable else {}
+def _joint_row(category: str, labelled: _Labelled, *, avoidable_only: bool) -> JointRow:
+    without = GRADIENTS[category].unavoidable if avoidable_only else {}
     names = tuple(n for n in measured_in(category) if not intends(category, n) and n not in without)
     n_sources = len(np.unique(labelled.sources))
-    scores = _unseen_scores(labelled, names) if n_sources >= LEAST_SOURCES else None
+    scores = _held_out_scores(labelled, names) if n_sources >= LEAST_SOURCES else None
     auc = UNKNOWN
     if scores is not None:
         auc = labelled.auc(scores, np.ones(len(scores), bool))
-    return JointRow(category, names, avoidable, auc, len(labelled.clips), n_sources)
+    return JointRow(category, names, avoidable_only, auc, len(labelled.clips), n_sources)
 
 
-def _unseen_scores(labelled: _Labelled, names: Sequence[str]) -> np.ndarray | None:
-    """A logistic model's score of every clip, fitted on other sources; None where it cannot be."""
+def _held_out_scores(labelled: _Labelled, names: Sequence[str]) -> np.ndarray | None:
+    """Cross-validated logistic scores, folds by source; None where a fold has one label only."""
     from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GroupKFold, cross_val_predict
@@ -227,8 +228,9 @@ def _unseen_scores(labelled: _Labelled, names: Sequence[str]) -> np.ndarray | No
             labelled.rises, groups=labelled.sources
         )
     )
-    if any(len(np.unique(labelled.rises[fitted_on])) < 2 for fitted_on, _ in folds):
+    if any(len(np.unique(labelled.rises[train])) < 2 for train, _ in folds):
         return None
+    # a contrast that could not be measured is imputed; `_features` has a column that says so
     model = make_pipeline(
         SimpleImputer(strategy="median", keep_empty_features=True),
         StandardScaler(),

@@ -97,6 +97,7 @@ def contrasts(
         LookupError: No such measure.
         AudioError: A span outside the clip or empty, samples that are not finite.
     """
+    # A value for each contrast, or the reason why it has none: from the most to the least general.
     silent = not speech_of(samples, sampling_rate, span).any()
     value, reason = {}, {}
     for name in names:

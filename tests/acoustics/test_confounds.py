@@ -94,8 +94,8 @@ def test_rows_say_what_is_bound_and_the_free_ones_together_do_without():
     unavoidable = GRADIENTS["echo"].unavoidable
     leaks = dict.fromkeys(unavoidable, 3.0)
     found = measure_confounds(made_up("echo", **leaks))
-    assert {r.name: r.bound for r in found.rows if r.bound} == unavoidable
-    everything, free = found.together
+    assert {r.name: r.unavoidable for r in found.rows if r.unavoidable} == unavoidable
+    everything, free = found.joint
     assert set(everything.names) - set(free.names) == set(unavoidable)
     assert everything.auc.estimate > 0.95
     assert 0.4 < free.auc.estimate < 0.6
@@ -110,7 +110,7 @@ def test_what_is_unknown_is_named(category, name):
 def test_rows_come_in_the_order_of_the_tables():
     found = measure_confounds([*made_up("echo"), *made_up("volume")])
     assert [r.name for r in found.rows if r.category == "echo"] == list(measured_in("echo"))
-    assert [(r.category, r.free) for r in found.together] == [
+    assert [(r.category, r.avoidable_only) for r in found.joint] == [
         ("volume", False), ("volume", True), ("echo", False), ("echo", True),
     ]  # fmt: skip
 
@@ -165,7 +165,7 @@ def test_what_could_nowhere_be_measured_has_no_area():
     found = measure_confounds(clips)
     assert np.isnan(row(found, "pitch").auc).all()
     assert row(found, "pitch").n == 0
-    assert np.isfinite(found.together[0].auc.estimate)
+    assert np.isfinite(found.joint[0].auc.estimate)
 
 
 def test_all_confounds_together_tell_what_none_tells_alone():
@@ -178,12 +178,12 @@ def test_all_confounds_together_tell_what_none_tells_alone():
         clips.append(clip._replace(value=value))
     found = measure_confounds(clips)
     assert max(row(found, n).auc.estimate for n in ("level", "pitch")) < 0.75
-    assert found.together[0].auc.estimate > 0.99
+    assert found.joint[0].auc.estimate > 0.99
 
 
 def test_together_leaves_out_what_is_intended():
     found = measure_confounds(made_up(modulation=9.0, reverberance=9.0, edges=9.0))
-    together = found.together[0]
+    together = found.joint[0]
     assert set(together.names) == set(measured_in("echo")) - {"modulation", "reverberance", "edges"}
     assert 0.4 < together.auc.estimate < 0.6
 
@@ -198,7 +198,7 @@ def test_a_source_the_model_has_seen_is_no_evidence():
         for c in made_up()
         if (c.direction == "up") == (int(c.source_id[1:]) % 2 == 0)
     ]
-    assert measure_confounds(clips).together[0].auc.estimate < 0.7
+    assert measure_confounds(clips).joint[0].auc.estimate < 0.7
 
 
 def test_not_being_measurable_can_give_the_label_away():
@@ -208,11 +208,11 @@ def test_not_being_measurable_can_give_the_label_away():
     ]
     found = measure_confounds(clips)
     assert np.isnan(row(found, "pitch").auc.estimate)  # no pair is left to compare
-    assert found.together[0].auc.estimate > 0.95
+    assert found.joint[0].auc.estimate > 0.95
 
 
 def test_too_few_sources_for_a_model_and_one_source_for_an_interval():
-    few = measure_confounds(made_up(n_sources=3)).together[0]
+    few = measure_confounds(made_up(n_sources=3)).joint[0]
     assert np.isnan(few.auc).all()
     assert few.n_sources == 3
     alone = measure_confounds(made_up(n_sources=1))
@@ -222,7 +222,7 @@ def test_too_few_sources_for_a_model_and_one_source_for_an_interval():
 def test_one_label_alone_tells_nothing():
     clips = [c for c in made_up() if c.direction == "up"]
     found = measure_confounds(clips)
-    assert np.isnan([r.auc.estimate for r in (*found.rows, *found.together)]).all()
+    assert np.isnan([r.auc.estimate for r in (*found.rows, *found.joint)]).all()
 
 
 def test_no_clips_no_rows():

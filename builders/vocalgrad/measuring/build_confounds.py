@@ -88,7 +88,7 @@ def by_category(rows: Sequence[ConfoundRow]) -> dict[str, dict[str, ConfoundRow]
 
 def together_auc(confounds: Confounds, category: str, *, free: bool) -> Interval:
     """All confounds of one category together, or the avoidable ones; NaN where it has no clips."""
-    found = (r.auc for r in confounds.together if (r.category, r.free) == (category, free))
+    found = (r.auc for r in confounds.joint if (r.category, r.avoidable_only) == (category, free))
     return next(found, UNKNOWN)
 
 
@@ -96,8 +96,8 @@ def unavoidable_reasons(confounds: Confounds) -> list[str]:
     """Which confounds are unavoidable, and why; those of one reason together."""
     named: dict[tuple[str, str], list[str]] = {}
     for row in confounds.rows:
-        if row.bound:
-            named.setdefault((row.category, row.bound), []).append(attribute_of(row.name))
+        if row.unavoidable:
+            named.setdefault((row.category, row.unavoidable), []).append(attribute_of(row.name))
     return [
         f"{attribute_of(category)}, {' and '.join(names)}: {reason}"
         for (category, reason), names in named.items()
@@ -106,7 +106,7 @@ def unavoidable_reasons(confounds: Confounds) -> list[str]:
 
 def worst(rows: Sequence[ConfoundRow]) -> ConfoundRow | None:
     """The avoidable confound that is farthest from 0.5; None where none could be measured."""
-    avoidable = [row for row in rows if not row.intended and not row.bound]
+    avoidable = [row for row in rows if not row.intended and not row.unavoidable]
     known = [row for row in avoidable if not math.isnan(row.auc.estimate)]
     return max(known, key=lambda row: abs(row.auc.estimate - 0.5), default=None)
 
@@ -126,4 +126,4 @@ def contrast_text(row: ConfoundRow) -> str:
     """A table's entry for one contrast; unavoidable ones are marked."""
     if row.intended:
         return "intended"
-    return f"{auc_text(row.auc)} {MARK}" if row.bound else auc_text(row.auc)
+    return f"{auc_text(row.auc)} {MARK}" if row.unavoidable else auc_text(row.auc)

@@ -1,5 +1,6 @@
 """The two reports of a build, stored under `.otoscope/` for whoever compares builds."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,8 +10,11 @@ from builders.building.folder import BuildError
 from builders.vocalgrad.measuring.build_confounds import ConfoundReport
 from builders.vocalgrad.measuring.observer_accuracy import ObserverReport, Rate, TierAccuracy
 from builders.vocalgrad.planning.build_plan import PlannedBuild
-from otoscope.acoustics.confounds import ConfoundRow, Confounds, TogetherRow
+from otoscope.acoustics.confounds import ConfoundRow, Confounds, JointRow
 from otoscope.statistics.intervals import Interval
+
+STORED_NAMES = {"unavoidable": "bound", "avoidable_only": "free", "joint": "together"}
+"""Fields that the stored findings have under their names of version 0.1."""
 
 
 class BuildFindings(NamedTuple):
@@ -44,7 +48,7 @@ def store_findings(
             "generator_version": plan.generator_version,
             "sources": [s.pcm_sha256 for s in plan.sources],
             "observer": asdict(observer),
-            "confounds": asdict(confounds),
+            "confounds": _renamed(asdict(confounds), STORED_NAMES),
         }
     )
 
@@ -58,7 +62,8 @@ def stored_findings(folder: Path) -> BuildFindings:
     content = open_build(folder).findings
     try:
         content["observer"] = _observer(**content["observer"])
-        content["confounds"] = _confounds(**content["confounds"])
+        fields = {stored: name for name, stored in STORED_NAMES.items()}
+        content["confounds"] = _confounds(**_renamed(content["confounds"], fields))
         findings = BuildFindings(**content)
     except (TypeError, KeyError) as error:
         raise BuildError(
@@ -68,6 +73,15 @@ def stored_findings(folder: Path) -> BuildFindings:
     if not findings.observer.rows:
         raise BuildError(f"{folder}: its clips were not measured; build it with --verify sample")
     return findings
+
+
+def _renamed(content: Any, names: Mapping[str, str]) -> Any:
+    """JSON content in which keys have other names."""
+    if isinstance(content, dict):
+        return {names.get(key, key): _renamed(value, names) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_renamed(each, names) for each in content]
+    return content
 
 
 def _observer(basis: str, rows: list[dict[str, Any]]) -> ObserverReport:
@@ -85,10 +99,10 @@ def _observer(basis: str, rows: list[dict[str, Any]]) -> ObserverReport:
 def _confounds(basis: str, **parts: dict[str, list[dict[str, Any]]]) -> ConfoundReport:
     def read(part: dict[str, list[dict[str, Any]]]) -> Confounds:
         rows = [ConfoundRow(**{**row, "auc": Interval(*row["auc"])}) for row in part["rows"]]
-        together = [
-            TogetherRow(**{**row, "auc": Interval(*row["auc"]), "names": tuple(row["names"])})
-            for row in part["together"]
+        joint = [
+            JointRow(**{**row, "auc": Interval(*row["auc"]), "names": tuple(row["names"])})
+            for row in part["joint"]
         ]
-        return Confounds(tuple(rows), tuple(together))
+        return Confounds(tuple(rows), tuple(joint))
 
     return ConfoundReport(basis, **{name: read(part) for name, part in parts.items()})

@@ -63,7 +63,7 @@ def heat_table(builds: Mapping[str, Confounds]) -> list[HeatRow]:
 
 def _cell_of(row: ConfoundRow) -> HeatCell:
     n_missing = sum(row.n_not_measurable.values())
-    return _cell(row.auc, intended=row.intended, unavoidable=row.bound, n_missing=n_missing)
+    return _cell(row.auc, intended=row.intended, unavoidable=row.unavoidable, n_missing=n_missing)
 
 
 def _cell(

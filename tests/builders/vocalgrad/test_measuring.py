@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
+from builders.building.finished import open_build
 from builders.building.folder import BuildError
 from builders.vocalgrad.finishing import confounds_text, finish
 from builders.vocalgrad.measuring import measurement
@@ -26,7 +27,7 @@ from builders.vocalgrad.measuring.measurement import MeasuredShard, Measurement,
 from builders.vocalgrad.measuring.observer_accuracy import observer_report
 from builders.vocalgrad.pages.heat import heat_table
 from builders.vocalgrad.rendering.rows import build
-from otoscope.acoustics.confounds import ConfoundRow, Confounds, TogetherRow, contrasts, measured_in
+from otoscope.acoustics.confounds import ConfoundRow, Confounds, JointRow, contrasts, measured_in
 from otoscope.acoustics.spans import Span
 from otoscope.statistics.intervals import UNKNOWN, Interval
 from tests.builders.tiny_corpus import planned, speak
@@ -48,9 +49,9 @@ def measured(made):
     return measure_build(wanted.plan, built.folder, verify="all")
 
 
-def area(category, name, estimate, *, intended=False, bound=None):
+def area(category, name, estimate, *, intended=False, unavoidable=None):
     auc = Interval(estimate, estimate - 0.1, min(1.0, estimate + 0.1))
-    return ConfoundRow(category, name, intended, bound, auc, 40, 5, {})
+    return ConfoundRow(category, name, intended, unavoidable, auc, 40, 5, {})
 
 
 def made_up(estimate=0.9, together=0.8):
@@ -59,15 +60,15 @@ def made_up(estimate=0.9, together=0.8):
     rows = [
         area(
             "voice_vibration", name, value,
-            intended=name == "modulation", bound="it stirs" if name == "tempo" else None,
+            intended=name == "modulation", unavoidable="it stirs" if name == "tempo" else None,
         )
         for name, value in values.items()
     ]  # fmt: skip
     at = CONFOUND_COLUMNS.index("pitch")
     rows[at] = replace(rows[at], auc=UNKNOWN, n=0, n_not_measurable={"no voiced frame": 40})
     pair = (
-        TogetherRow("voice_vibration", ("level", "tempo"), False, Interval(0.9, 0.8, 1.0), 40, 5),
-        TogetherRow("voice_vibration", ("level",), True, Interval(together, 0.7, 0.9), 40, 5),
+        JointRow("voice_vibration", ("level", "tempo"), False, Interval(0.9, 0.8, 1.0), 40, 5),
+        JointRow("voice_vibration", ("level",), True, Interval(together, 0.7, 0.9), 40, 5),
     )
     return Confounds(tuple(rows), pair)
 
@@ -175,7 +176,7 @@ def test_the_worst_confound_is_the_free_one_farthest_from_a_half():
     rows = [
         area("echo", "level", 0.7), area("echo", "snr", 0.1), area("echo", "pitch", 0.8),
         area("echo", "modulation", 0.99, intended=True),
-        area("echo", "bandwidth", 0.99, bound="it is wide"),
+        area("echo", "bandwidth", 0.99, unavoidable="it is wide"),
         ConfoundRow("echo", "tempo", False, None, UNKNOWN, 0, 0, {}),
     ]  # fmt: skip
     assert worst(rows).name == "snr"
@@ -221,6 +222,14 @@ def test_findings_are_read_as_they_were_written(made, measured):
     for one, other in zip(found.confounds.all_tiers.rows, confounds.all_tiers.rows, strict=True):
         np.testing.assert_equal(one, other)
     assert together_auc(found.confounds.all_tiers, "nothing", free=True) is UNKNOWN
+
+
+def test_stored_findings_have_the_keys_of_version_0_1(made, measured):
+    built, wanted = made
+    store_findings(built, wanted, observer_report(measured), confound_report(measured))
+    part = open_build(built.folder).findings["confounds"]["all_tiers"]
+    assert "bound" in part["rows"][0]
+    assert "free" in part["together"][0]
 
 
 def test_a_folder_without_findings_is_named(tmp_path, made):
