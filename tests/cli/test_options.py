@@ -1,0 +1,63 @@
+"""One option, one meaning; every help text teaches."""
+
+import re
+from collections import defaultdict
+
+import pytest
+from commands import COMMANDS, called, fault, options
+from typer.testing import CliRunner
+
+from otoscope.audits import AUDITS
+from otoscope.cli import app
+from otoscope.cli.options import MODEL_OPTIONS
+
+
+def meaning(text):
+    """What an option is: the words before the first mark that ends or explains them."""
+    return re.split(r"[.:;]", text)[0]
+
+
+def test_an_option_means_the_same_in_every_command():
+    meanings = defaultdict(lambda: defaultdict(list))
+    for words, command in COMMANDS.items():
+        for option, text in options(command).items():
+            meanings[option][meaning(text)].append(" ".join(words))
+    assert {name: dict(told) for name, told in meanings.items() if len(told) > 1} == {}
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_help_teaches(words):
+    command = COMMANDS[words]
+    assert all(options(command).values()), "every option has a help text"
+    lines = [
+        " ".join(part.replace("\\", " ").split())
+        for part in re.split(r"\n\n|\n(?=otoscope|python|accelerate)", command.help)
+        if part.startswith(("otoscope ", "python ", "accelerate ", "\b"))
+    ]
+    lines = [line.removeprefix("\b ") for line in lines]
+    assert words in [(called(line) or ((),))[0] for line in lines], "a command line to copy"
+    assert [message for line in lines if (message := fault(line))] == []
+
+
+def known(words):
+    """Options of the command, and the negatives of its flags."""
+    return {
+        name
+        for parameter in COMMANDS[words].params
+        for name in (*parameter.opts, *parameter.secondary_opts)
+    }
+
+
+def test_each_audit_is_a_command():
+    assert {words[2] for words in COMMANDS if words[:2] == ("otoscope", "run")} == set(AUDITS)
+
+
+def test_model_options_are_those_of_every_audit_that_takes_any_model():
+    declared = {f"--{name.replace('_', '-')}" for name in MODEL_OPTIONS}
+    assert declared <= known(("otoscope", "run", "perception"))
+
+
+def test_without_arguments_the_help():
+    done = CliRunner().invoke(app, [])
+    assert done.exit_code == 2
+    assert "audit-parse" in done.output
