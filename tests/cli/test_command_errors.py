@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from commands import COMMANDS, apps
 from typer.testing import CliRunner
 
 from otoscope.errors import InputError
 from otoscope.models.base import ModelError
+from tests.cli.commands import COMMANDS, apps
 
 DATA = ("--dataset", "data")
 MODEL = ("--model", "constant:increase")

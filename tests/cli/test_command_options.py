@@ -4,12 +4,12 @@ import re
 from collections import defaultdict
 
 import pytest
-from commands import COMMANDS, called, fault, options
 from typer.testing import CliRunner
 
 from otoscope.audits import AUDITS
 from otoscope.cli import app
 from otoscope.cli.options import MODEL_OPTIONS
+from tests.cli.commands import COMMANDS, called, fault, options
 
 
 def meaning(text):
