@@ -20,6 +20,8 @@ import numpy as np
 
 from otoscope.acoustics.design import LABELS, TIERS
 from otoscope.acoustics.trajectories import CURVES
+from otoscope.audits.perception import COLUMNS
+from otoscope.audits.plans import CORE
 from otoscope.audits.runs import load_run, write_plan
 from otoscope.prompts import PROMPTS
 from otoscope.reports.perception.findings import findings
@@ -61,7 +63,7 @@ def plan_rows() -> list[dict[str, Any]]:
 def write_run(run: Path) -> int:
     """Writes plan and answers; how many there are."""
     rows = plan_rows()
-    write_plan(run, rows, {"audit": "perception", "model": "benchmark"})
+    write_plan(run, rows, {"audit": "perception", "model": "benchmark"}, {**CORE, **COLUMNS})
     texts = np.random.default_rng(0).choice(TEXTS, len(rows)).tolist()
     lines = (
         json.dumps({"question_id": row["question_id"], "attempt": 1, "text": text, "status": "ok"})

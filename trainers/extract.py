@@ -68,7 +68,7 @@ def extract(
 
     The same command resumes where it stopped. Other --sites add to the folder.
     """
-    from otoscope.audits.hearing import hearing
+    from otoscope.audits.audio_input import check_audio_input
     from otoscope.audits.splits import open_splits
     from otoscope.models.opening import open_model
     from otoscope.processes import own_share
@@ -85,11 +85,11 @@ def extract(
         dataset, split or (), configs=config or (), prompt=prompt, revision=revision,
         limit_sources=limit_sources,
     )  # fmt: skip
-    asked.refuse_unheard(
+    asked.validate_audio(
         None if model_options.get("on_long") == "flag" else getattr(opened, "max_audio_s", None)
     )
     first = next(iter(asked.plans.values()))
-    hearing(opened, first.items, first.questions, asked.fill)
+    check_audio_input(opened, first)
     extraction = plan_extraction(
         extractor, asked.rows, asked.fill, wanted, out, store=store_dtype,
         rows_per_block=rows_per_block, prompt=prompt, dataset=dataset, spec=model,

@@ -322,7 +322,7 @@ def make(dataset: str, lesson: Lesson, out: Path) -> dict[str, Any]:
     refuse_shared(train, test)
     shape = Shape(**lesson.shape)
     for splits in (train, test):
-        splits.refuse_unheard(shape.window_s)
+        splits.validate_audio(shape.window_s)
     about = {
         "lesson": {**asdict(lesson), "shape": asdict(shape)},
         "content": content_of(train, test),

@@ -207,7 +207,7 @@ def with_model(
     Raises:
         TuningError, DatasetError, ModelError: What cannot be is named, with the way out.
     """
-    from otoscope.audits.hearing import hearing
+    from otoscope.audits.audio_input import check_audio_input
     from otoscope.audits.splits import open_splits
     from otoscope.models.opening import open_model
     from otoscope.models.transformers_models import TransformersModel
@@ -227,9 +227,9 @@ def with_model(
     if not isinstance(opened, TransformersModel):
         raise TuningError(f"{model}: only models of transformers can be trained here")
     long = None if loading.get("on_long") == "flag" else opened.max_audio_s
-    asked.refuse_unheard(long)
+    asked.validate_audio(long)
     first = asked.plans["train"]
-    hearing(opened, first.items, first.questions, asked.fill)
+    check_audio_input(opened, first)
     scope = plan_scope(opened.loaded.model, opened.loaded.family.model_type, settings.scope)
     questions = {name: q for plan in asked.plans.values() for name, q in plan.questions.items()}
     tokens: dict[str, tuple[int, ...]] = {}

@@ -1,6 +1,6 @@
-"""Protocols: what is planned, asked and scored. One file an audit.
+"""Audits: what is planned, requested and scored. One file an audit.
 
-To add an audit: write its `run` in a file of its own, then name it below.
+To add an audit: write its `plan` and an `Audit` in a file of its own, then name it below.
 """
 
 from importlib import import_module
@@ -11,14 +11,24 @@ from otoscope.registry import Registry
 AUDITS: Registry[str] = Registry(
     "audit",
     {
-        "perception": "otoscope.audits.perception:run",
-        "meld": "otoscope.audits.meld:run",
+        "perception": "otoscope.audits.perception:PERCEPTION",
+        "meld": "otoscope.audits.meld:MELD",
     },
 )
-"""Name to `module:function`."""
+"""Name to `module:NAME` of an `otoscope.audits.running.Audit`; `open_audit` imports it."""
 
-PUBLIC = {"load_run": "runs"}
-"""Names that stand here, and the files they are in: imported when first asked for."""
+PUBLIC = {"load_run": "runs", "Audit": "running", "Plan": "plans"}
+"""Names that can be imported from here, and their files."""
+
+
+def open_audit(name: str) -> Any:
+    """The audit of that name.
+
+    Raises:
+        UnknownName: There is none.
+    """
+    module, _, attribute = AUDITS[name].partition(":")
+    return getattr(import_module(module), attribute)
 
 
 def __getattr__(name: str) -> Any:

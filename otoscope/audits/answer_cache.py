@@ -9,16 +9,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from otoscope.models.base import Answer, Request, Status
+from otoscope.models.base import Answer, AudioInput, Request, Status
+from otoscope.models.retrying import ON_ERROR, RetryPolicy
 from otoscope.prompts.parts import Text
 
 LOG = logging.getLogger(__name__)
 WRITE_S = 0.2
-"""So long may an answer wait; one that is lost is in its run all the same."""
+"""Longest time before an answer is written; a lost one is still stored in its run."""
 
 
 class AnswerCache:
-    """A file of answers that went well. It can be made again, so its faults never end a run."""
+    """A file of answers of status `ok`. It can be made again, so its errors never end a run."""
 
     def __init__(self, path: Path) -> None:
         self._broken = False
@@ -33,18 +34,18 @@ class AnswerCache:
                 "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT)"
             )
         except (sqlite3.Error, OSError) as error:
-            self._give_up(error)
+            self._disable(error)
 
     def get(self, key: str) -> Answer | None:
         """An earlier answer, or None. It costs nothing and takes no time."""
         text = self._find(key)
         if text is None:
             return None
-        kept = json.loads(text)
-        return Answer(**{**kept, "status": Status.OK, "wall_s": 0.0, "cost": None})
+        stored = json.loads(text)
+        return Answer(**{**stored, "status": Status.OK, "wall_s": 0.0, "cost": None})
 
     def put(self, key: str, answer: Answer) -> None:
-        """Keeps an answer, if it went well."""
+        """Stores an answer of status `ok`."""
         if answer.status is Status.OK:
             plain = {name: value for name, value in vars(answer).items() if name != "status"}
             text = json.dumps(plain, default=lambda v: v.item() if hasattr(v, "item") else dict(v))
@@ -53,7 +54,7 @@ class AnswerCache:
                 self._write()
 
     def _write(self) -> None:
-        """Many at once: a transaction for each would cost more than the line in its run."""
+        """In batches: a transaction for each would cost more than the line in its run."""
         if self._new and self._database is not None and not self._broken:
             try:
                 self._database.execute("BEGIN IMMEDIATE")
@@ -62,7 +63,7 @@ class AnswerCache:
                 )
                 self._database.execute("COMMIT")
             except sqlite3.Error as error:
-                self._give_up(error)
+                self._disable(error)
         self._new.clear()
         self._written = time.monotonic()
 
@@ -73,12 +74,12 @@ class AnswerCache:
             found = self._database.execute("SELECT answer FROM answers WHERE key = ?", (key,))
             return next((text for (text,) in found), None)
         except sqlite3.Error as error:
-            self._give_up(error)
+            self._disable(error)
             return None
 
-    def _give_up(self, error: Exception) -> None:
+    def _disable(self, error: Exception) -> None:
         self._broken = True
-        LOG.warning("going on without the answer cache: %s", error)
+        LOG.warning("the answer cache is not used: %s", error)
 
     def close(self) -> None:
         """Writes what is left, and closes the file."""
@@ -87,23 +88,25 @@ class AnswerCache:
             self._database.close()
 
 
-def cache_key(asked: Request, description: Mapping[str, Any], retry_unparsed: bool = False) -> str:
-    """Hash of a question, its text and audio bytes, the model's description and the second try.
+def _keyed(part: Text | AudioInput) -> Any:
+    if isinstance(part, AudioInput):
+        return {"audio": part.sha256, "span_s": part.span_s}
+    return part.text if part.role == "user" else {"text": part.text, "role": part.role}
 
-    The question's id, its labels and the spans of its clips are in it, because some models go by
-    them.
+
+def cache_key(
+    request: Request, description: Mapping[str, Any], retry: RetryPolicy = ON_ERROR
+) -> str:
+    """Hash of a request, the model's description and the retry on parse failure.
+
+    A request is its question's id, labels, text, audio bytes and spans of clips: some models go by
+    these.
     """
-    parts = [
-        {"audio": part.sha256, "span_s": part.span_s}
-        if not isinstance(part, Text)
-        else part.text
-        if part.role == "user"
-        else {"text": part.text, "role": part.role}
-        for part in asked.parts
-    ]
-    question = asked.question
+    parts = [_keyed(part) for part in request.parts]
+    question = request.question
     about = [question.question_id, question.attribute, question.labels, parts]
-    if retry_unparsed:
-        about.append([question.parser, "second try"])
+    if retry.recorded:
+        own_limit = [] if retry.recorded is True else [retry.recorded]
+        about.append([question.parser, "second try", *own_limit])
     content = json.dumps([about, description], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Training the fitted observer on one split of a dataset, with nothing of the others in it."""
+"""Fitting the observer to one split of a dataset, without any source or speaker of the others."""
 
 import hashlib
 from collections import defaultdict
@@ -43,17 +43,18 @@ LEAST_GROUPS = 3  # one left out, and two to choose the shrinkage by
 Row = Mapping[str, Any]
 
 
-class Lesson(NamedTuple):
-    """What came of one category.
+class CategoryFit(NamedTuple):
+    """The result of one category.
 
     Attributes:
-        n_clips: Clips listened to.
-        n_not_measurable: Of these, those passed over: too little of the cue, or no speech found.
-        n_no_effect: Clips to which nothing was done at their rate; left out.
+        n_clips: Clips measured.
+        n_not_measurable: Of these, those without a measurement: too little of the cue, or no speech
+            found.
+        n_no_effect: Clips unchanged at their rate; left out.
         n_unreadable: Clips whose audio cannot be read; left out.
         held_out: Right answers about clips of speakers (or sources) left out in turn, clustered by
-            source; what cannot be measured is not right.
-        shrinkage: The one chosen, see `fit`.
+            source; a clip without a measurement counts as wrong.
+        shrinkage: The chosen one, see `fit`.
     """
 
     category: str
@@ -65,11 +66,11 @@ class Lesson(NamedTuple):
     shrinkage: float
 
 
-class Trained(NamedTuple):
-    """An observer ready to be asked or saved, and how its lessons went."""
+class ObserverFit(NamedTuple):
+    """A fitted observer, the result of each category, and what folds left out."""
 
     model: FittedObserverModel
-    lessons: tuple[Lesson, ...]
+    categories: tuple[CategoryFit, ...]
     groups: str
 
 
@@ -80,33 +81,31 @@ def fit_observer(
     configs: Sequence[str] = (),
     revision: str | None = None,
     progress: Progress | None = None,
-) -> Trained:
-    """Learns each category of a split.
+) -> ObserverFit:
+    """Fits each category of a split.
 
     Folds leave out whole speakers; where there are not three, or a row names none, whole sources.
 
     Args:
         dataset: A folder, a Hub repository or one split in memory.
-        split: Which split to learn from.
+        split: Which split to fit.
         configs: Which configs; the default one when empty.
         revision: For a Hub repository.
-        progress: Shows how far it is.
+        progress: Shows progress.
 
     Raises:
         DatasetError: There is no such split, it shares a source or speaker with another one, or a
-            category has too few clips to learn from.
+            category has too few clips.
     """
     others = _other_splits(dataset, split, configs, revision)
     items = open_items(dataset, configs, split=split, revision=revision)
     rows = [row for row in items.rows if row["category"] in GRADIENTS]
     if not rows:
-        raise DatasetError(
-            f"{_named(dataset)}: split {split!r} has no clips to learn from; {WAY_OUT}"
-        )
+        raise DatasetError(f"{_named(dataset)}: split {split!r} has no clips to fit; {WAY_OUT}")
     sources, speakers = _distinct(map(source_of, rows)), _distinct(map(speaker_of, rows))
     for other in others:
-        judged = open_items(dataset, configs, split=other, revision=revision).rows
-        if shared := overlap(judged, sources, speakers):
+        other_rows = open_items(dataset, configs, split=other, revision=revision).rows
+        if shared := overlap(other_rows, sources, speakers):
             raise DatasetError(
                 f"{_named(dataset)}: splits {split!r} and {other!r} share {shared}; an observer "
                 f"that knows them proves nothing there; {WAY_OUT}"
@@ -116,29 +115,29 @@ def fit_observer(
     for row in rows:
         by_category[row["category"]].append(row)
     weights: dict[str, Weights] = {}
-    lessons: list[Lesson] = []
+    fits: list[CategoryFit] = []
     content: list[str] = []
-    with (progress or Progress()).bar("Listening", len(rows)) as step:
-        for category, mine in by_category.items():
-            heard = _listen(items, mine, step)
-            content += [f"{row['id']} {items.facts(row['id'])[0]}" for row in heard.rows]
+    with (progress or Progress()).bar("Measuring", len(rows)) as step:
+        for category, of_category in by_category.items():
+            measured = _measure(items, of_category, step)
+            content += [f"{row['id']} {items.facts(row['id'])[0]}" for row in measured.rows]
             try:
-                weights[category], lesson = _learn(category, heard, by_speaker)
+                weights[category], result = _fit(category, measured, by_speaker)
             except ValueError as error:
                 raise DatasetError(f"{_named(dataset)}: {category}: {error}") from None
-            lessons.append(lesson)
+            fits.append(result)
     trained_on = TrainedOn(
         dataset=_named(dataset),
         revision=revision,
         split=split,
         content_sha256=hashlib.sha256("\n".join(sorted(content)).encode()).hexdigest(),
         profiles=_distinct(row.get("profile") for row in rows),
-        n_clips={lesson.category: lesson.n_clips for lesson in lessons},
+        n_clips={result.category: result.n_clips for result in fits},
         sources=sources,
         speakers=speakers,
     )
     model = FittedObserverModel(FittedObserver(weights), trained_on)
-    return Trained(model, tuple(lessons), "speaker" if by_speaker else "source")
+    return ObserverFit(model, tuple(fits), "speaker" if by_speaker else "source")
 
 
 def _named(dataset: str | Path | datasets.Dataset) -> str:
@@ -155,10 +154,10 @@ def _other_splits(
     configs: Sequence[str],
     revision: str | None,
 ) -> list[str]:
-    """The splits that are not learned from; none of a dataset in memory.
+    """The splits that are not fitted; none of a dataset in memory.
 
     Raises:
-        DatasetError: One to learn from is not there.
+        DatasetError: One to fit is not there.
     """
     if isinstance(dataset, datasets.Dataset):
         return []
@@ -167,12 +166,12 @@ def _other_splits(
     for name in wanted:
         if name not in there:
             raise DatasetError(
-                f"{dataset} has no split {name!r} to learn from, only {', '.join(there)}; {WAY_OUT}"
+                f"{dataset} has no split {name!r} to fit, only {', '.join(there)}; {WAY_OUT}"
             )
     return [name for name in there if name not in wanted]
 
 
-class _Heard(NamedTuple):
+class _Measured(NamedTuple):
     """Clips of one category that could be read, their segments, and how many were left out."""
 
     rows: list[Row]
@@ -181,8 +180,8 @@ class _Heard(NamedTuple):
     n_unreadable: int
 
 
-def _listen(items: Items, rows: Sequence[Row], step: Callable[[], None]) -> _Heard:
-    heard, found = [], []
+def _measure(items: Items, rows: Sequence[Row], step: Callable[[], None]) -> _Measured:
+    measured, values = [], []
     n_no_effect = n_unreadable = 0
     for row in rows:
         step()
@@ -190,37 +189,37 @@ def _listen(items: Items, rows: Sequence[Row], step: Callable[[], None]) -> _Hea
             n_no_effect += 1
             continue
         try:
-            sound = items.sound(row["id"])
+            audio = items.audio(row["id"])
         except AudioError:
             n_unreadable += 1
             continue
-        span = span_of(sound)
-        found.append(np.full(N_SEGMENTS, np.nan))
+        span = span_of(audio)
+        values.append(np.full(N_SEGMENTS, np.nan))
         if span is not None:
             cue = GRADIENTS[row["category"]].cue
-            found[-1] = segments(cue(sound.samples, sound.sampling_rate, span))
-        heard.append(row)
-    return _Heard(heard, np.reshape(found, (-1, N_SEGMENTS)), n_no_effect, n_unreadable)
+            values[-1] = segments(cue(audio.samples, audio.sampling_rate, span))
+        measured.append(row)
+    return _Measured(measured, np.reshape(values, (-1, N_SEGMENTS)), n_no_effect, n_unreadable)
 
 
-def _learn(category: str, heard: _Heard, by_speaker: bool) -> tuple[Weights, Lesson]:
-    rising = np.array([label_of(row) == "increase" for row in heard.rows], bool)
-    sources = np.array([source_of(row) for row in heard.rows], str)
-    groups = np.array([speaker_of(row) for row in heard.rows], str) if by_speaker else sources
+def _fit(category: str, measured: _Measured, by_speaker: bool) -> tuple[Weights, CategoryFit]:
+    rising = np.array([label_of(row) == "increase" for row in measured.rows], bool)
+    sources = np.array([source_of(row) for row in measured.rows], str)
+    groups = np.array([speaker_of(row) for row in measured.rows], str) if by_speaker else sources
     if len(np.unique(groups)) < LEAST_GROUPS:
         raise InvalidValue(
-            f"{len(heard.rows)} clips of {len(np.unique(groups))} source(s): at least "
-            f"{LEAST_GROUPS} are needed to learn from"
+            f"{len(measured.rows)} clips of {len(np.unique(groups))} source(s): at least "
+            f"{LEAST_GROUPS} are needed"
         )
-    weights = fit(heard.segments, rising, groups)
-    odds = cross_fitted(heard.segments, rising, groups)
+    weights = fit(measured.segments, rising, groups)
+    odds = cross_fitted(measured.segments, rising, groups)
     right = np.isfinite(odds) & ((odds > 0) == rising)
-    return weights, Lesson(
+    return weights, CategoryFit(
         category,
-        len(heard.rows),
-        int(np.sum(~measurable(heard.segments))),
-        heard.n_no_effect,
-        heard.n_unreadable,
+        len(measured.rows),
+        int(np.sum(~measurable(measured.segments))),
+        measured.n_no_effect,
+        measured.n_unreadable,
         clustered_interval(right, sources),
         weights.shrinkage,
     )

@@ -49,7 +49,7 @@ class Items:
         self.rows: list[dict[str, Any]] = []
         self._at: dict[str, tuple[datasets.Dataset, int]] = {}
         self._folder = folder or Path()
-        self._sound = lru_cache(maxsize=64)(self._read)
+        self._audio = lru_cache(maxsize=64)(self._read)
         self._facts: dict[str, tuple[str, float]] = {}
         self._spans: dict[str, tuple[float, float]] = {}
         for config, table in tables:
@@ -118,13 +118,13 @@ class Items:
         except OSError as error:
             raise DatasetError(f"row {row_id!r}: {cell['path']}: {error.strerror}") from error
 
-    def sound(self, row_id: str) -> AudioInput:
+    def audio(self, row_id: str) -> AudioInput:
         """A row's audio, channels averaged.
 
         Raises:
             codec.AudioError: It cannot be read; the row is named.
         """
-        return self._sound(row_id)
+        return self._audio(row_id)
 
     def _read(self, row_id: str) -> AudioInput:
         data = self.audio_bytes(row_id)

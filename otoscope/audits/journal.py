@@ -1,8 +1,8 @@
-"""What a process writes while it asks: what it sends, and every answer, each line whole or not.
+"""What a process appends during a run: the calls it makes, and every answer.
 
-A line counts once its line break is there. `rank-000.sent` has a line for each question that was
-handed to the model; what has none in `rank-000.jsonl` under the same number was in flight when a
-process stopped.
+A line counts once its line break is written. `rank-000.sent` has a line for each question that was
+handed to the model; one without a line in `rank-000.jsonl` under the same number was in flight when
+a process stopped.
 """
 
 import fcntl
@@ -23,17 +23,17 @@ FIELDS = tuple(f.name for f in fields(Answer))
 
 
 class Journal:
-    """Appends what one rank sends and gets back."""
+    """Appends the calls and answers of one rank."""
 
     def __init__(self, run: Path, rank: int = 0, world: int = 1) -> None:
         """Opens the rank's files, and drops a torn last line.
 
         Raises:
-            RunError: Another process is writing them, or shares the run out otherwise.
+            RunError: Another process writes them, or processes of another number are at work.
         """
         folder = run / "answers"
         folder.mkdir(parents=True, exist_ok=True)
-        self._open: list[BinaryIO] = []
+        self._files: list[BinaryIO] = []
         try:
             self._join(folder / "world.lock", world)
             self.answers = self._opened(folder / f"rank-{rank:03d}.jsonl")
@@ -53,11 +53,11 @@ class Journal:
 
     def _opened(self, path: Path) -> BinaryIO:
         file = path.open("ab+")
-        self._open.append(file)
+        self._files.append(file)
         return file
 
     def _join(self, path: Path, world: int) -> None:
-        """Processes at work at once share the plan out in the same way, or would ask twice."""
+        """Processes at work at once divide the plan alike, or they would send requests twice."""
         lock = self._opened(path)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -76,13 +76,13 @@ class Journal:
             )
 
     def send(self, question_id: str, attempt: int) -> None:
-        """Notes that a model is about to be given a question."""
+        """Records that a model is about to be given a question."""
         _append(self.sent, [question_id, attempt])
 
     def append(
         self, question_id: str, attempt: int, answer: Answer, *, cached: bool = False
     ) -> None:
-        """One answer, handed to the system at once and to the disk within a second or so."""
+        """Writes one answer; it is flushed to the disk within a second or so."""
         line = {"question_id": question_id, "attempt": attempt}
         line |= {name: getattr(answer, name) for name in FIELDS} | {"cached": cached}
         line["time"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -92,12 +92,12 @@ class Journal:
             self.synced = time.monotonic()
 
     def close(self) -> None:
-        """Everything is on disk."""
+        """Flushes everything to the disk."""
         os.fsync(self.answers.fileno())
         self._close_files()
 
     def _close_files(self) -> None:
-        for file in self._open:
+        for file in self._files:
             file.close()
 
 
@@ -114,27 +114,27 @@ def _as_number(value: Any) -> Any:
 
 def _drop_torn_line(file: BinaryIO) -> None:
     file.seek(0)
-    whole = 0
+    n_bytes = 0
     for line in file:
         if not line.endswith(b"\n"):
             break
-        whole += len(line)
-    file.truncate(whole)
+        n_bytes += len(line)
+    file.truncate(n_bytes)
     file.seek(0, os.SEEK_END)
 
 
 @contextmanager
-def journal(run: Path, rank: int = 0, world: int = 1) -> Iterator[Journal]:
+def open_journal(run: Path, rank: int = 0, world: int = 1) -> Iterator[Journal]:
     """A rank's journal, closed in the end whatever happens."""
-    opened = Journal(run, rank, world)
+    journal = Journal(run, rank, world)
     try:
-        yield opened
+        yield journal
     finally:
-        opened.close()
+        journal.close()
 
 
-def sent(run: Path) -> Iterator[tuple[str, int]]:
-    """Question and number of every call that any rank began."""
+def sent_calls(run: Path) -> Iterator[tuple[str, int]]:
+    """Question and number of every call that any rank made."""
     for path in sorted((run / "answers").glob("rank-*.sent")):
         with path.open("rb") as file:
             for line in file:
@@ -143,6 +143,8 @@ def sent(run: Path) -> Iterator[tuple[str, int]]:
                     yield question_id, attempt
 
 
-def lost(calls: Iterable[tuple[str, int]], lines: Iterable[dict[str, Any]]) -> set[tuple[str, int]]:
+def lost_calls(
+    calls: Iterable[tuple[str, int]], lines: Iterable[dict[str, Any]]
+) -> set[tuple[str, int]]:
     """Calls whose answer was never written."""
     return set(calls) - {(line["question_id"], line["attempt"]) for line in lines}

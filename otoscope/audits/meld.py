@@ -1,10 +1,10 @@
-"""MELD: does a model that learnt about one acoustic factor still hear emotions as before?
+"""MELD: does a model fine-tuned on one acoustic factor still recognise emotions as before?
 
     run("/data/MELD", "transformers:PATH_OR_ID@REV", out="runs/meld")
 
-One question a clip, seven lettered options. The letter whose token is likeliest at the last place
-of the input is the answer; nothing is written or parsed. MELD is the user's own: a folder with the
-official CSV of a split and its clips, or a dataset with the columns `audio`, `emotion` and
+One question a clip, seven lettered options. The letter whose token is likeliest at the end of the
+input is the answer; no text is generated or parsed. MELD is not included: a run needs a folder with
+the official CSV of a split and its clips, or a dataset with the columns `audio`, `emotion` and
 `dialogue_id`.
 
 Source: VocalGrad, appendix on MELD; the prompt is exact to the character.
@@ -13,25 +13,26 @@ Source: VocalGrad, appendix on MELD; the prompt is exact to the character.
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import datasets
 
-from otoscope.audits.answer_cache import AnswerCache
-from otoscope.audits.asking import Tally, ask
 from otoscope.audits.items import DatasetError, Items, load_table
-from otoscope.audits.perception import Perception
-from otoscope.audits.runs import write_plan
+from otoscope.audits.plans import LABELS, TEXT, Columns, Plan
+from otoscope.audits.running import Audit, DatasetLike
 from otoscope.audits.sampling import limited
-from otoscope.models.base import description_of
-from otoscope.models.opening import open_model
 from otoscope.models.option_logits import OptionLogitsModel
-from otoscope.processes import own_share
 from otoscope.prompts.parts import Clip, Question, Text
 
 AUDIT = "meld"
+COLUMNS: Columns = {
+    **LABELS,
+    **dict.fromkeys(("category", "attribute", "config", "source_id", "speaker_id"), TEXT),
+}
+"""Columns of a plan: the category is the emotion, the source is the dialogue."""
+
 EMOTIONS = {
     "A": "anger",
     "B": "disgust",
@@ -48,22 +49,23 @@ PROMPT = (
 )
 LETTERS = {emotion: letter for letter, emotion in EMOTIONS.items()}
 CSV_COLUMNS = ("Emotion", "Dialogue_ID", "Utterance_ID")
-COLUMNS = ("audio", "emotion", "dialogue_id")
-SOUNDS = (".flac", ".wav", ".mp3", ".ogg")
-NAMED = re.compile(r"(?:final_videos_test)?dia(\d+)_utt(\d+)")
-"""How clips are called; some of the test split have a word in front."""
+DATASET_COLUMNS = ("audio", "emotion", "dialogue_id")
+AUDIO_FILES = (".flac", ".wav", ".mp3", ".ogg")
+CLIP_NAME = re.compile(r"(?:final_videos_test)?dia(\d+)_utt(\d+)")
+"""Names of clips; some of the test split have a prefix."""
 
-FEW = 5
+N_NAMED = 5
+"""Rows named in a message."""
 
 
 def plan(
-    dataset: str | Path | datasets.Dataset,
+    dataset: DatasetLike,
     *,
     split: str = "test",
     revision: str | None = None,
     limit_dialogues: int | None = None,
     leave_out_missing: bool = False,
-) -> Perception:
+) -> Plan:
     """Decides every question.
 
     Args:
@@ -90,64 +92,12 @@ def plan(
     missing = f"{n_missing} utterances without a clip are left out" if n_missing else ""
     table = datasets.Dataset.from_list([dict(row) for row in chosen])
     items = Items([(AUDIT, table.cast_column("audio", datasets.Audio(decode=False)))])
-    return Perception(
+    return Plan(
+        map(_question, chosen),
         items,
-        [_question(row) for row in chosen],
-        "; ".join(filter(None, (part.replace("sources", "dialogues"), missing))),
-        {"split": split, "revision": revision, "limit_dialogues": limit_dialogues},
-    )
-
-
-def run(
-    dataset: str | Path | datasets.Dataset,
-    model: Any,
-    *,
-    out: str | Path,
-    planned: Perception | None = None,
-    spec: str = "",
-    rank: int | None = None,
-    world: int | None = None,
-    cache: AnswerCache | None = None,
-    check_hearing: bool = True,
-    on_answer: Callable[[Tally], None] = lambda tally: None,
-    **planning: Any,
-) -> Tally:
-    """Asks a model about MELD; asks only what is missing when called again.
-
-    Args:
-        dataset: See `plan`.
-        model: One that gives logits (`otoscope.models.option_logits.GivesOptionLogits`), or what
-            `--model` takes.
-        out: The run folder.
-        planned: A plan made before; otherwise made here from `planning`.
-        spec: How the model was named, for run.json.
-        rank, world: Which share to ask; from RANK and WORLD_SIZE when absent.
-        cache, on_answer: See `asking.ask`.
-        check_hearing: Refuse a model whose input does not change with the sound.
-        planning: Arguments of `plan`.
-
-    Raises:
-        ModelError: The model gives no logits, or the letters are not one token each.
-        RunError: The folder holds another run.
-    """
-    if isinstance(model, str):
-        spec, model = spec or model, open_model(model)
-    reader = OptionLogitsModel(model)
-    rank, world = own_share(rank, world)
-    planned = planned or plan(dataset, **planning)
-    about = planned.about(
-        AUDIT, dataset, spec, description_of(reader), model if check_hearing else None
-    )
-    write_plan(Path(out), planned.rows(), about)
-    return ask(
-        Path(out),
-        reader,
-        list(planned.questions)[rank::world],
-        planned.fill,
-        rank=rank,
-        world=world,
-        cache=cache,
-        on_answer=on_answer,
+        columns=COLUMNS,
+        partial="; ".join(filter(None, (part.replace("sources", "dialogues"), missing))),
+        choices={"split": split, "revision": revision, "limit_dialogues": limit_dialogues},
     )
 
 
@@ -166,9 +116,9 @@ def _question(row: Mapping[str, Any]) -> Question:
 
 
 def _rows(
-    dataset: str | Path | datasets.Dataset, split: str, revision: str | None
+    dataset: DatasetLike, split: str, revision: str | None
 ) -> tuple[list[dict[str, Any]], int]:
-    """What there is to ask about, and how many utterances have no clip."""
+    """The rows to ask about, and the number of utterances without a clip."""
     if not isinstance(dataset, datasets.Dataset):
         table = next(iter(sorted(Path(dataset).rglob(f"{split}_sent_emo.csv"))), None)
         if table is not None:
@@ -197,24 +147,24 @@ def _rows_of_folder(folder: Path, table: Path) -> tuple[list[dict[str, Any]], in
                 continue
             audio = {"path": str(clips[name].resolve()), "bytes": None}
             rows.append(_row(name, audio, letter, line["Dialogue_ID"], line.get("Speaker")))
-    _refuse_twice([row["id"] for row in rows], str(table))
+    _validate_unique([row["id"] for row in rows], str(table))
     return rows, len(missing)
 
 
 def clips_below(folder: Path) -> dict[str, Path]:
-    """Every clip by `dia{D}_utt{U}`; where one has two files, the plainly named."""
-    found: dict[str, Path] = {}
+    """Every clip by `dia{D}_utt{U}`; of two files for one clip, the one without a prefix."""
+    clips: dict[str, Path] = {}
     for path in sorted(folder.rglob("*"), key=lambda path: (len(path.stem), str(path))):
-        named = NAMED.fullmatch(path.stem)
-        if named and path.suffix.lower() in SOUNDS and path.is_file():
-            found.setdefault(f"dia{int(named[1])}_utt{int(named[2])}", path)
-    return found
+        named = CLIP_NAME.fullmatch(path.stem)
+        if named and path.suffix.lower() in AUDIO_FILES and path.is_file():
+            clips.setdefault(f"dia{int(named[1])}_utt{int(named[2])}", path)
+    return clips
 
 
 def _rows_of_table(table: datasets.Dataset) -> Iterator[dict[str, Any]]:
-    if absent := [name for name in COLUMNS if name not in table.column_names]:
+    if absent := [name for name in DATASET_COLUMNS if name not in table.column_names]:
         raise DatasetError(
-            f"a dataset of emotions needs the columns {', '.join(COLUMNS)}; this one lacks "
+            f"a dataset of emotions needs the columns {', '.join(DATASET_COLUMNS)}; this one lacks "
             f"{', '.join(absent)} and has {', '.join(table.column_names)}"
         )
     emotions = table.features["emotion"]
@@ -226,7 +176,7 @@ def _rows_of_table(table: datasets.Dataset) -> Iterator[dict[str, Any]]:
         seen.append(name)
         letter = _letter(emotion, f"row {number}")
         yield _row(name, line["audio"], letter, line["dialogue_id"], line.get("speaker"))
-    _refuse_twice(seen, "the dataset")
+    _validate_unique(seen, "the dataset")
 
 
 def _row(name: str, audio: Any, letter: str, dialogue: Any, speaker: Any) -> dict[str, Any]:
@@ -259,6 +209,14 @@ def _letter(emotion: Any, where: str) -> str:
     return letter
 
 
-def _refuse_twice(names: Sequence[str], where: str) -> None:
+def _validate_unique(names: Sequence[str], where: str) -> None:
     if twice := [name for name, n in Counter(names).items() if n > 1]:
-        raise DatasetError(f"{where} has {', '.join(twice[:FEW])} more than once")
+        raise DatasetError(f"{where} has {', '.join(twice[:N_NAMED])} more than once")
+
+
+def _prepare(model: Any, dataset: DatasetLike, plan: Plan) -> OptionLogitsModel:
+    return OptionLogitsModel(model)
+
+
+MELD = Audit(AUDIT, plan, _prepare)
+run = MELD.run

@@ -1,9 +1,9 @@
-"""The questions of a perception audit over several splits: what a model is looked into with.
+"""The questions of a perception audit over several splits, for extraction and fine-tuning.
 
-    asked = open_splits("./vocalgrad", prompt="main")
-    asked.rows["label"], asked.fill(asked.rows["question_id"][0])
+    splits = open_splits("./vocalgrad", prompt="main")
+    splits.rows["label"], splits.fill(splits.rows["question_id"][0])
 
-Each question is the one that `otoscope run` would ask about that row, sound and words alike.
+Each question is the one that `otoscope run` puts about that row, audio and text alike.
 """
 
 import math
@@ -15,12 +15,13 @@ from typing import Any
 import datasets
 
 from otoscope.audits.items import DatasetError, splits_in
-from otoscope.audits.perception import Perception, plan
+from otoscope.audits.perception import plan
+from otoscope.audits.plans import Plan
 from otoscope.models.base import Request
 from otoscope.prompts.labels import LABEL_NAMES
 
-NAMED = 5
-"""So many rows are named in a message."""
+N_NAMED = 5
+"""Rows named in a message."""
 
 
 @dataclass(frozen=True)
@@ -28,24 +29,25 @@ class Splits:
     """Questions in order, split by split. Made by `open_splits`.
 
     Attributes:
-        plans: Split to what is asked of it.
-        rows: Column to values, one for each question: those of a plan, `split`, `label` (0
-            decrease, 1 increase, -1 neither) and `label_name`, and what the dataset says besides.
+        plans: Plan of each split.
+        rows: Column to values, one for each question: those of a plan, `split`, `clip_id`,
+            `label_name`, and `label`: its index in the names of labels (0 decrease, 1 increase), or
+            -1 where it is none of them.
     """
 
-    plans: Mapping[str, Perception]
+    plans: Mapping[str, Plan]
     rows: Mapping[str, Sequence[Any]]
 
     def fill(self, question_id: str) -> Request:
-        """A question with its sound."""
+        """A question with its audio."""
         plans = (plan for plan in self.plans.values() if question_id in plan.questions)
         return next(plans).fill(question_id)
 
-    def refuse_unheard(self, max_audio_s: float | None = None) -> None:
-        """Refuses clips that cannot be read, or are longer than a model hears.
+    def validate_audio(self, max_audio_s: float | None = None) -> None:
+        """Rejects clips that cannot be read or are longer than a model's input.
 
         Raises:
-            DatasetError: There are some; they are counted, and the first are named.
+            DatasetError: There are such clips; they are counted, and the first are named.
         """
         lengths = list(zip(self.rows["id"], self.rows["audio_s"], strict=True))
         unreadable = [name for name, length in lengths if math.isnan(length)]
@@ -57,8 +59,8 @@ class Splits:
         long = [name for name, length in lengths if max_audio_s and length > max_audio_s]
         if long:
             raise DatasetError(
-                f"{len(long)} clips are longer than the {max_audio_s:g} s that the model hears, "
-                f"{_first(long)}; leave them out, or look at their beginning with --on-long flag"
+                f"{len(long)} clips are longer than the model's input of {max_audio_s:g} s, "
+                f"{_first(long)}; leave them out, or use their beginning with --on-long flag"
             )
 
 
@@ -70,6 +72,7 @@ def open_splits(
     prompt: str = "main",
     revision: str | None = None,
     limit_sources: int | None = None,
+    label_names: Sequence[str] = LABEL_NAMES,
 ) -> Splits:
     """Plans the questions of some splits.
 
@@ -79,7 +82,8 @@ def open_splits(
         configs: Which configs; the default when empty.
         prompt: A name in `PROMPTS`, or `own`.
         revision: For a Hub repository.
-        limit_sources: Take so many sources of each split.
+        limit_sources: Take at most so many sources of each split.
+        label_names: Labels in the order of their indices.
 
     Raises:
         DatasetError, LookupError, ValueError: What is missing or unknown is named; a row is in two
@@ -99,28 +103,24 @@ def open_splits(
     rows: dict[str, list[Any]] = {}
     seen: dict[str, str] = {}
     for split, planned in plans.items():
-        said = {row["id"]: row for row in planned.items.rows}
+        dataset_rows = {row["id"]: row for row in planned.items.rows}
         for row in planned.rows():
             if row["id"] in seen and seen[row["id"]] != split:
                 raise DatasetError(
                     f"row {row['id']!r} is in the splits {seen[row['id']]!r} and {split!r}"
                 )
             seen[row["id"]] = split
-            for name, value in _columns(row, said[row["id"]], split).items():
+            label = row["label"]
+            more = {
+                "clip_id": dataset_rows[row["id"]].get("clip_id"),
+                "audio_sha256": " ".join(row["audio_sha256"]),
+                "label_name": label,
+                "label": label_names.index(label) if label in label_names else -1,
+                "split": split,
+            }
+            for name, value in (row | more).items():
                 rows.setdefault(name, []).append(value)
     return Splits(plans, rows)
-
-
-def _columns(asked: Mapping[str, Any], said: Mapping[str, Any], split: str) -> dict[str, Any]:
-    label = asked["label"]
-    return {
-        **{name: asked[name] for name in asked if name != "label"},
-        "clip_id": said.get("clip_id"),
-        "audio_sha256": " ".join(asked["audio_sha256"]),
-        "label_name": label,
-        "label": LABEL_NAMES.index(label) if label in LABEL_NAMES else -1,
-        "split": split,
-    }
 
 
 def _every_split(
@@ -132,5 +132,5 @@ def _every_split(
 
 
 def _first(names: Sequence[str]) -> str:
-    more = ", …" if len(names) > NAMED else ""
-    return f"{', '.join(map(repr, names[:NAMED]))}{more}"
+    more = ", …" if len(names) > N_NAMED else ""
+    return f"{', '.join(map(repr, names[:N_NAMED]))}{more}"

@@ -55,14 +55,14 @@ def _table(trained: Any) -> Any:
     heads = ("clips", "no effect", "unreadable", "not measurable", "held out, % right", "shrinkage")
     rows = [
         (
-            lesson.category,
-            f"{lesson.n_clips:,}",
-            f"{lesson.n_no_effect:,}",
-            f"{lesson.n_unreadable:,}",
-            f"{lesson.n_not_measurable:,}",
-            "{:.1f} [{:.1f}, {:.1f}]".format(*(100 * share for share in lesson.held_out)),
-            f"{lesson.shrinkage:g}",
+            result.category,
+            f"{result.n_clips:,}",
+            f"{result.n_no_effect:,}",
+            f"{result.n_unreadable:,}",
+            f"{result.n_not_measurable:,}",
+            "{:.1f} [{:.1f}, {:.1f}]".format(*(100 * share for share in result.held_out)),
+            f"{result.shrinkage:g}",
         )
-        for lesson in trained.lessons
+        for result in trained.categories
     ]
     return table(["category", *heads], rows, numbers=heads)

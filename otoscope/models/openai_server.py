@@ -11,6 +11,7 @@ import base64
 import ipaddress
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,6 +23,7 @@ from otoscope.models.base import Answer, AudioInput, ModelError, Request, Status
 from otoscope.models.in_flight import LoopThread, as_they_arrive
 from otoscope.models.presets import PRESETS, Preset
 from otoscope.models.prices import price_of, read_prices
+from otoscope.models.retrying import RetryPolicy
 from otoscope.models.server_calls import Calls, ChatRequest, Server
 from otoscope.models.server_responses import Redactor, without_credentials
 
@@ -48,11 +50,15 @@ class OpenAIServer(Server):
             "base_url": self.base_url,
             "preset": self.preset,
             "settings": dict(self.fields),
-            "retry_max_tokens": self.retry_max_tokens,
+            "retry_max_tokens": self.retry.on_parse_failure,
             "sampling_rate": self.sampling_rate,
             "resampler": RESAMPLER,
             "audio_format": self.audio_format,
         }
+
+    def with_retry(self, policy: RetryPolicy) -> "OpenAIServer":
+        """The same model that makes the retry on parse failure itself, many at once."""
+        return replace(self, retry=policy)
 
     def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """One answer a question, in order."""
@@ -113,7 +119,7 @@ class OpenAIServer(Server):
     def estimate(self, *, n_questions: int, audio_s: float, n_characters: int) -> float | None:
         """What so many questions cost at most, about; None where no price or rate is known.
 
-        Second tries are not in it: how many there will be is not known.
+        Retries are not in it: how many there will be is not known.
         """
         if self.price is None:
             return None
@@ -137,7 +143,6 @@ def open_openai(
     preset: str | None = None,
     temperature: float | None = None,
     max_tokens: int | None = None,
-    retry_max_tokens: int | None = None,
     extra: Mapping[str, Any] | None = None,
     sampling_rate: int | None = 16_000,
     audio_format: str = "wav",
@@ -160,8 +165,6 @@ def open_openai(
         preset: A name in `PRESETS`; what is given below goes before it.
         temperature: 0 unless a preset says otherwise.
         max_tokens: Limit of an answer, 128 unless a preset says otherwise.
-        retry_max_tokens: Ask once more with this limit when an answer cannot be parsed (the
-            published second try has 256); both texts are kept.
         extra: More fields of the request; None drops one, as in
             `{"max_tokens": None, "max_completion_tokens": 128}`.
         sampling_rate: Of what is sent, in Hz; 0 or None sends each clip at its own.
@@ -215,7 +218,6 @@ def open_openai(
         max_audio_s=max_audio_s,
         audio_format=audio_format,
         preset=preset,
-        retry_max_tokens=retry_max_tokens,
         concurrency=concurrency,
         requests_per_minute=requests_per_minute,
         timeout_s=timeout_s,

@@ -23,8 +23,7 @@ class Preset:
         top_k: Number of tokens that they are drawn from.
         repetition_penalty: 1 is none.
         seed: Set again before each generation.
-        max_new_tokens: At the first try.
-        retry_max_new_tokens: At the second, after an answer that could not be parsed.
+        max_new_tokens: Limit of an answer; the retry on parse failure has its own, see `retrying`.
         extra: Settings that only this model's own interface has, under their names there.
         model: The checkpoint or served model it was used with, or empty.
     """
@@ -37,12 +36,11 @@ class Preset:
     repetition_penalty: float | None = None
     seed: int | None = None
     max_new_tokens: int = 128
-    retry_max_new_tokens: int = 256
     extra: Mapping[str, Any] = field(default_factory=dict)
     model: str = ""
 
     def described(self) -> dict[str, Any]:
-        """What is set, ready for JSON; the two limits on tokens are not part of it."""
+        """What is set, ready for JSON; the limit on tokens is not part of it."""
         chosen = {
             "sampled": self.sampled,
             "temperature": self.temperature,

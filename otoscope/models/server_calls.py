@@ -13,6 +13,7 @@ import tenacity
 from otoscope.models.base import Answer, ModelError, Status
 from otoscope.models.in_flight import Pace
 from otoscope.models.prices import Price
+from otoscope.models.retrying import ON_ERROR, RetryPolicy, replaced
 from otoscope.models.server_responses import (
     FILTER_CODES,
     Redactor,
@@ -24,7 +25,6 @@ from otoscope.models.server_responses import (
     retry_after,
     usage_of,
 )
-from otoscope.responses import PARSERS
 
 LONGEST_BACKOFF_S = 30.0
 NON_RETRYABLE = {401, 403, 404}
@@ -52,7 +52,6 @@ class Server:
     max_audio_s: float | None
     audio_format: str
     preset: str | None
-    retry_max_tokens: int | None
     concurrency: int
     requests_per_minute: float | None
     timeout_s: float
@@ -61,6 +60,7 @@ class Server:
     longest_wait_s: float
     price: Price | None
     server_models: set[str] = field(default_factory=set)
+    retry: RetryPolicy = ON_ERROR
 
     @property
     def limit_field(self) -> str:
@@ -115,19 +115,14 @@ class Calls:
             began = time.perf_counter()
             fields = self._server.fields
             answer = await self._ask(request, fields)
-            if self._second_try(request, answer):
-                more = {**fields, self._server.limit_field: self._server.retry_max_tokens}
-                second = await self._ask(request, more)
-                answer = replace(second, first_text=answer.text, cost=_sum(answer, second))
+            if self._server.retry.failed(request.parser, answer):
+                limit = self._server.retry.on_parse_failure
+                second = await self._ask(request, {**fields, self._server.limit_field: limit})
+                answer = replaced(answer, second)
             if request.n_clipped and not answer.detail:
                 clipped = f"{request.n_clipped} samples clipped in resampling"
                 answer = replace(answer, detail=clipped)
             return replace(answer, wall_s=time.perf_counter() - began)
-
-    def _second_try(self, request: ChatRequest, answer: Answer) -> bool:
-        if self._server.retry_max_tokens is None or answer.status is not Status.OK:
-            return False
-        return PARSERS[request.parser](answer.text or "").label is None
 
     async def _ask(self, request: ChatRequest, fields: Mapping[str, Any]) -> Answer:
         server = self._server
@@ -219,8 +214,3 @@ class Calls:
         if error.status_code in (401, 403):
             return f"{where} does not accept the key in {server.key_env} ({said})"
         return said
-
-
-def _sum(first: Answer, second: Answer) -> float | None:
-    costs = [first.cost, second.cost]
-    return None if None in costs else sum(cost for cost in costs if cost is not None)

@@ -1,4 +1,4 @@
-"""Four labelled examples before the query: which clips, and in what words.
+"""Two labelled examples of each label before the query: which clips, and their wording.
 
 Source: VocalGrad, appendix C.7; the seed, the order of the draws and the layout of the parts are in
 the authors' data and differ from the format printed in the paper. Of the opening and closing
@@ -16,7 +16,6 @@ from otoscope.prompts.parts import Clip, Part, Text
 
 SEED = 1234
 N_PER_LABEL = 2
-DRAWN = ("increase", "decrease")  # in this order
 OPENING = (
     "Here are {n} labelled examples about the {attribute} of an audio clip, followed by one query "
     "clip."
@@ -44,13 +43,14 @@ class Pool:
         rows = list(rows)
         if all(row.get("row") is not None for row in rows):
             rows.sort(key=lambda row: row["row"])
+        self.label_names = tuple(label_names)
         self.ids = frozenset(row["id"] for row in rows)
-        self._drawers: dict[tuple[str, str], list[Example]] = {}
+        self._buckets: dict[tuple[str, str], list[Example]] = {}
         for row in rows:
             label = label_of(row, label_names)
             if label is not None:
-                drawer = self._drawers.setdefault((row["category"], label), [])
-                drawer.append(Example(row["id"], label))
+                bucket = self._buckets.setdefault((row["category"], label), [])
+                bucket.append(Example(row["id"], label))
 
     def draw(self, category: str, clip_id: str) -> list[Example]:
         """Two examples of each label for one query, in the order in which they are shown.
@@ -60,14 +60,14 @@ class Pool:
         """
         rng = random.Random(seed(category, clip_id))
         drawn: list[Example] = []
-        for label in DRAWN:
-            drawer = self._drawers.get((category, label), [])
-            if len(drawer) < N_PER_LABEL:
+        for label in reversed(self.label_names):  # the published order of draws
+            bucket = self._buckets.get((category, label), [])
+            if len(bucket) < N_PER_LABEL:
                 raise InvalidValue(
                     f"few-shot needs {N_PER_LABEL} {label!r} clips of {category!r} in the pool; "
-                    f"it has {len(drawer)}"
+                    f"it has {len(bucket)}"
                 )
-            drawn += rng.sample(drawer, N_PER_LABEL)
+            drawn += rng.sample(bucket, N_PER_LABEL)
         rng.shuffle(drawn)
         return drawn
 

@@ -1,14 +1,19 @@
-"""What a question is made of. Pure data: sound is named here and fetched by whoever asks."""
+"""What a question is made of. Pure data: audio is named here and loaded by the run."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-Role = Literal["system", "user"]
+Role = Literal["user", "system"]
 
 
 @dataclass(frozen=True)
 class Text:
-    """Text, exact to the character, and who says it. Joining parts adds nothing."""
+    """Text, exact to the character. Joining parts adds nothing: line breaks are in the text.
+
+    Attributes:
+        role: Who says it in a chat; a model without system messages rejects the question.
+    """
 
     text: str
     role: Role = "user"
@@ -26,31 +31,43 @@ Part = Text | Clip
 
 @dataclass(frozen=True)
 class Question:
-    """One question about one row of a dataset.
+    """One question about one row of a dataset, with no clip, one or several.
 
     Attributes:
         question_id: `{id}|{prompt_name}`.
         id: The row asked about.
         prompt_name: A name in `PROMPTS`, with `@attribute` behind it when the question is about
             another attribute than the row's own: `main@voice_pitch`.
-        category: The row's category.
-        attribute: The words asked about.
         parts: Text and clips in the order in which a model gets them.
-        labels: What an answer may mean, in the order in which the words are offered.
+        labels: What an answer may mean, in the order in which the words are offered; a closed set
+            of two or more, or empty.
         label: The right answer, one of `labels`, or None where there is none and only shares of
             answers are of interest.
-        parser: A name in `otoscope.responses.PARSERS`.
+        parser: A name in `otoscope.responses.PARSERS`, or empty where answers are not parsed.
+        category: The row's category.
+        attribute: The words asked about.
+        columns: Values of plan columns that the audit declares and the dataset lacks.
     """
 
     question_id: str
     id: str
     prompt_name: str
-    category: str
-    attribute: str
     parts: tuple[Part, ...]
-    labels: tuple[str, ...]
-    label: str | None
-    parser: str
+    labels: tuple[str, ...] = ()
+    label: str | None = None
+    parser: str = ""
+    category: str = ""
+    attribute: str = ""
+    columns: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Checks the labels.
+
+        Raises:
+            ValueError: There is only one.
+        """
+        if len(self.labels) == 1:
+            raise ValueError(f"question {self.question_id!r} offers one label, {self.labels[0]!r}")
 
     @property
     def prompt(self) -> str:
@@ -59,5 +76,5 @@ class Question:
 
     @property
     def clips(self) -> tuple[str, ...]:
-        """Ids of the rows whose audio is heard, in order."""
+        """Ids of the rows whose audio is part of the question, in order."""
         return tuple(part.id for part in self.parts if isinstance(part, Clip))

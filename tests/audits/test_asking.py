@@ -10,15 +10,18 @@ import numpy as np
 import pytest
 
 from otoscope.audits.answer_cache import AnswerCache, cache_key
-from otoscope.audits.journal import sent
+from otoscope.audits.journal import sent_calls
 from otoscope.audits.perception import plan, run
 from otoscope.audits.runs import attempts, load_run
 from otoscope.models.base import Answer, AudioInput, ModelError, Request, Status
+from otoscope.models.retrying import RetryPolicy
 from otoscope.models.simple import RandomChoice
 from otoscope.prompts.parts import Clip, Question, Text
 from otoscope.responses import PARSERS
 from tests.audits.models import InTurn, Listening
 from tests.audits.tiny_dataset import clip, in_memory, row, rows
+
+ON_PARSE_FAILURE = RetryPolicy(on_parse_failure=256)
 
 
 @pytest.fixture
@@ -74,7 +77,7 @@ class TestAskedOnce:
         ask(model)
         ask(model)
         assert len(model.asked) == 5
-        ask(model, retry_statuses=["refused"])
+        ask(model, retry=RetryPolicy({"refused"}))
         assert len(model.asked) == 10
         assert statuses(ask.folder) == ["ok"] * 5
 
@@ -119,7 +122,7 @@ class TestAskedOnce:
                 continue
         numbers = [(line["attempt"], line["status"]) for line in attempts(ask.folder)]
         assert numbers == [(1, "error"), (3, "error"), (4, "ok")]
-        assert [n for _, n in sent(ask.folder)] == [1, 2, 3, 4]
+        assert [n for _, n in sent_calls(ask.folder)] == [1, 2, 3, 4]
         assert ask(Listening()).n_repeated == 1
 
 
@@ -171,7 +174,7 @@ class TestTheModelFails:
 
         with pytest.raises(
             ModelError,
-            match=r"failed with RuntimeError: CUDA error.*being asked '.*volume-3\|main'.* kept",
+            match=r"failed with RuntimeError: CUDA.*in flight was '.*volume-3\|main'.* stored",
         ):
             ask(Listening(say, batch_size=batch_size))
         kept = 3 if batch_size == 1 else 2
@@ -311,8 +314,8 @@ class TestMaxCost:
 
 def asked(text="Which way?", audio="aa", span=None, **changed):
     question = Question(
-        "a|main", "a", "main", "volume", "volume", (Text(text), Clip("a")),
-        ("increase", "decrease"), "increase", "paper",
+        "a|main", "a", "main", (Text(text), Clip("a")), ("increase", "decrease"), "increase",
+        "paper", "volume", "volume",
     )  # fmt: skip
     sound = AudioInput("a", np.zeros(4, np.float32), 8000, audio, span)
     return Request(replace(question, **changed), (Text(text), sound))
@@ -341,17 +344,18 @@ class TestTheCache:
             {"dtype": "float32"},
             {"generation": {"max_new_tokens": 256, "do_sample": False}},
             {"generation": {"max_new_tokens": 128, "do_sample": True}},
-            {"retry_unparsed": True},
+            {"retry": RetryPolicy(on_parse_failure=256)},
+            {"retry": RetryPolicy(on_parse_failure=512)},
         ],
         ids=str,
     )
     def test_whatever_changes_an_answer_is_a_miss(self, cache, change):
         cache.put(cache_key(asked(), DESCRIBED), Answer("increase"))
         assert cache.get(cache_key(asked(), dict(reversed(DESCRIBED.items())))).text == "increase"
-        options = {k: v for k, v in change.items() if k in ("asked", "retry_unparsed")}
+        options = {k: v for k, v in change.items() if k in ("asked", "retry")}
         described = DESCRIBED | {k: v for k, v in change.items() if k not in options}
         key = cache_key(
-            options.get("asked", asked()), described, options.get("retry_unparsed", False)
+            options.get("asked", asked()), described, options.get("retry", RetryPolicy())
         )
         assert cache.get(key) is None
 
@@ -408,9 +412,7 @@ class TestTheCache:
         broken = AnswerCache(path)
         assert ask(Listening(), cache=broken).n_answered == 5
         broken.close()
-        assert [r.message.split(":")[0] for r in caplog.records] == [
-            "going on without the answer cache"
-        ]
+        assert [r.message.split(":")[0] for r in caplog.records] == ["the answer cache is not used"]
 
     def test_a_cache_that_another_process_holds_ends_no_run(
         self, ask, cache, tmp_path, monkeypatch
@@ -462,7 +464,7 @@ class Retrying(Listening):
 class TestTheSecondTry:
     def test_keeps_both_texts_and_pays_both(self, ask):
         model = Retrying(Answer("decrease", wall_s=2.0, cost=0.5))
-        tally = ask(model, retry_unparsed=True)
+        tally = ask(model, retry=ON_PARSE_FAILURE)
         row = load_run(ask.folder)[0]
         assert (row["text"], row["first_text"]) == ("decrease", "Well, let me think")
         assert (row["wall_s"], row["cost"]) == (3.0, 0.75)
@@ -478,30 +480,30 @@ class TestTheSecondTry:
     def test_is_not_made_where_there_is_an_answer(self, ask):
         model = Retrying(Answer("decrease"))
         model.say = lambda _: Answer("increase")
-        ask(model, retry_unparsed=True)
+        ask(model, retry=ON_PARSE_FAILURE)
         assert model.tried == []
 
     def test_is_not_made_of_a_refusal(self, ask):
         model = Retrying(Answer("decrease"))
         model.say = lambda _: Answer(None, Status.REFUSED)
-        ask(model, retry_unparsed=True)
+        ask(model, retry=ON_PARSE_FAILURE)
         assert model.tried == []
 
     def test_that_cannot_be_parsed_either_counts_once_as_unparsed(self, ask):
-        tally = ask(Retrying(Answer("still thinking")), retry_unparsed=True)
+        tally = ask(Retrying(Answer("still thinking")), retry=ON_PARSE_FAILURE)
         assert (tally.n_answered, tally.n_parsed) == (5, 0)
         assert load_run(ask.folder)[0]["text"] == "still thinking"
 
     def test_that_fails_is_asked_again_from_the_start(self, ask):
         model = Retrying(Answer(None, Status.TIMEOUT))
-        ask(model, retry_unparsed=True)
+        ask(model, retry=ON_PARSE_FAILURE)
         assert statuses(ask.folder) == ["timeout"] * 5
         model.second = Answer("increase")
-        ask(model, retry_unparsed=True)
+        ask(model, retry=ON_PARSE_FAILURE)
         assert statuses(ask.folder) == ["ok"] * 5
 
     def test_is_cached_apart_from_the_first(self, ask, cache):
-        ask(Retrying(Answer("decrease")), retry_unparsed=True, cache=cache)
+        ask(Retrying(Answer("decrease")), retry=ON_PARSE_FAILURE, cache=cache)
         model = Retrying(Answer("decrease"))
         assert ask(model, out="second", cache=cache).n_cached == 0
         assert load_run(ask.folder.with_name("second"))[0]["text"] == "Well, let me think"
@@ -511,7 +513,7 @@ def test_every_call_is_noted_before_it_is_made(ask):
     noted = []
 
     def say(question_id):
-        noted.append((question_id, 1) in set(sent(ask.folder)))
+        noted.append((question_id, 1) in set(sent_calls(ask.folder)))
         return Answer("increase")
 
     ask(Listening(say))

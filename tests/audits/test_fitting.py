@@ -66,8 +66,8 @@ def written(tmp_path, **splits):
 
 def test_learns_a_split_and_answers_about_another(folder, tmp_path):
     trained = fit_observer(folder)
-    (lesson,) = trained.lessons
-    assert (lesson.category, lesson.n_clips, lesson.held_out.estimate) == ("volume", 16, 1)
+    (result,) = trained.categories
+    assert (result.category, result.n_clips, result.held_out.estimate) == ("volume", 16, 1)
     assert trained.groups == "speaker"
     told = trained.model.description["trained_on"]
     assert (told["n_sources"], told["n_speakers"], told["profiles"]) == (8, 4, ["controlled"])
@@ -125,7 +125,7 @@ def test_a_dataset_without_a_train_split_says_how_to_get_one(tmp_path):
 def test_a_split_without_clips_too(tmp_path):
     sources = rows("train", 4, category="source", label=None)
     folder = written(tmp_path, train=sources)
-    with pytest.raises(DatasetError, match=r"'train' has no clips to learn from; .*--splits"):
+    with pytest.raises(DatasetError, match=r"'train' has no clips to fit; .*--splits"):
         fit_observer(folder)
 
 
@@ -137,11 +137,11 @@ def test_clips_that_cannot_teach_are_left_out_and_counted(tmp_path):
     useless[1] |= {"audio": b"this is no audio"}
     useless[2] |= {"audio": swell(1, 0).replace(b"data", b"data")[:44] + bytes(2 * RATE // 2)}
     folder = written(tmp_path, train=rows("train", 4) + useless[:3], test=rows("t", 2, first=10))
-    (lesson,) = fit_observer(folder).lessons
-    counted = (lesson.n_clips, lesson.n_no_effect, lesson.n_unreadable, lesson.n_not_measurable)
+    (result,) = fit_observer(folder).categories
+    counted = (result.n_clips, result.n_no_effect, result.n_unreadable, result.n_not_measurable)
     assert counted == (17, 1, 1, 1)
     # the silent clip has no answer, so 16 of 17 are right
-    assert lesson.held_out.estimate == pytest.approx(16 / 17)
+    assert result.held_out.estimate == pytest.approx(16 / 17)
 
 
 def test_two_speakers_are_judged_by_source(tmp_path):

@@ -29,7 +29,7 @@ class TestRows:
         assert len(items) == 2
         assert items.rows[1]["label"] == "increase"
         assert items.rows[0]["attribute"] == "audio distortion"
-        assert items.sound("audio_distortion-0").sampling_rate == RATE
+        assert items.audio("audio_distortion-0").sampling_rate == RATE
 
     @pytest.mark.parametrize("missing", ["id", "audio", "category", "label"])
     def test_a_missing_column_is_named_with_those_there_are(self, missing):
@@ -46,7 +46,7 @@ class TestRows:
     def test_ids_that_are_numbers_are_text(self):
         items = open_items(table(id=[7, 8]))
         assert [r["id"] for r in items.rows] == ["7", "8"]
-        assert items.sound("7").id == "7"
+        assert items.audio("7").id == "7"
 
     def test_a_row_without_its_id_is_named_by_its_place(self):
         with pytest.raises(DatasetError, match="row 1 of config '' lacks its id"):
@@ -86,7 +86,7 @@ class TestAudio:
         data = clip(3)
         sound = open_items(
             in_memory([row(3, audio=data, span_start_s=0.01, span_end_s=0.04)])
-        ).sound("volume-3")
+        ).audio("volume-3")
         pcm, rate = codec.read(data).pcm, codec.read(data).sampling_rate
         assert np.array_equal(sound.samples, pcm[0] / np.float32(32768))
         assert sound.samples.dtype == np.float32
@@ -97,7 +97,7 @@ class TestAudio:
     def test_channels_are_averaged(self):
         data = clip(0, channels=2)
         pcm = codec.read(data).pcm
-        sound = open_items(in_memory([row(0, audio=data)])).sound("volume-0")
+        sound = open_items(in_memory([row(0, audio=data)])).audio("volume-0")
         assert sound.samples == pytest.approx(pcm.mean(axis=0) / 32768, abs=1e-7)
 
     @pytest.mark.parametrize("absolute", [True, False])
@@ -110,12 +110,12 @@ class TestAudio:
         assert items.audio_bytes("volume-0") == clip(1)
         sha256, length_s = items.facts("volume-0")
         assert length_s == 400 / RATE
-        assert sha256 == items.sound("volume-0").sha256
+        assert sha256 == items.audio("volume-0").sha256
 
     def test_a_column_of_paths(self, tmp_path):
         (tmp_path / "a.wav").write_bytes(clip(1))
         items = open_items(table(audio=[str(tmp_path / "a.wav")] * 2))
-        assert items.sound("b").duration_s == 400 / RATE
+        assert items.audio("b").duration_s == 400 / RATE
 
     @pytest.mark.parametrize(
         ("audio", "complaint"),
@@ -128,9 +128,9 @@ class TestAudio:
     )
     def test_what_cannot_be_read_is_named_by_its_row(self, audio, complaint):
         items = open_items(in_memory([row(0, audio=audio), row(1)]))
-        items.sound("volume-1")
+        items.audio("volume-1")
         with pytest.raises((codec.AudioError, DatasetError), match=complaint):
-            items.sound("volume-0")
+            items.audio("volume-0")
 
     @pytest.mark.parametrize("audio", [[1, 2], [[0.0, 0.1], [0.2, 0.3]]])
     def test_a_column_that_holds_no_audio(self, audio):
@@ -149,11 +149,11 @@ class TestAudio:
         )
         for _ in range(3):
             items.facts("volume-0")
-            items.sound("volume-0")
+            items.audio("volume-0")
         assert counts == {"read": 1, "sha256": 1}
 
     def test_torchcodec_is_not_needed(self):
-        open_items(in_memory(rows(1))).sound("volume-0")
+        open_items(in_memory(rows(1))).audio("volume-0")
         assert "torchcodec" not in sys.modules
 
 
@@ -213,7 +213,7 @@ class TestWhere:
         monkeypatch.setattr(socket.socket, "connect", refuse)
         monkeypatch.setattr(socket, "getaddrinfo", refuse)
         write(tmp_path, {"all": {"test": rows(1)}})
-        open_items(tmp_path).sound("volume-0")
+        open_items(tmp_path).audio("volume-0")
 
     def test_all_splits_at_once_are_refused(self):
         both = datasets.DatasetDict({"test": in_memory(rows(1)), "train": in_memory(rows(1))})

@@ -12,8 +12,11 @@ from otoscope.audits.items import DatasetError
 from otoscope.audits.perception import plan, run
 from otoscope.audits.runs import RunError, load_run, read_about, read_plan
 from otoscope.models.base import ModelError
+from otoscope.models.retrying import RetryPolicy
 from otoscope.models.simple import Constant
+from otoscope.processes import LaunchError
 from otoscope.prompts import PROMPTS
+from otoscope.registry import UnknownName
 from tests.audits.models import Listening
 from tests.audits.tiny_dataset import full_row, in_memory, row, rows, write
 
@@ -260,7 +263,7 @@ class TestRun:
         )  # fmt: skip
         about = json.loads((tmp_path / "run" / "run.json").read_text())
         assert about.items() >= {
-            "schema": 1, "audit": "perception", "model": "constant:increase", "partial":
+            "schema": 2, "audit": "perception", "model": "constant:increase", "partial":
             "2 of 3 sources", "prompts": ["main", "swap_order"], "split": "test", "revision": None,
             "configs": [], "cross_attribute": False, "limit_sources": 2, "n_questions": 4,
             "model_description": {"kind": "constant", "text": "increase"},
@@ -282,7 +285,7 @@ class TestRun:
             run(in_memory(rows(2)), model, out=tmp_path / "run")
         assert not (tmp_path / "run").exists()
         assert model.asked == []
-        run(in_memory(rows(2)), model, out=tmp_path / "run", check_hearing=False)
+        run(in_memory(rows(2)), model, out=tmp_path / "run", audio_input_check=False)
         assert read_about(tmp_path / "run")["hearing"] == "not checked"
         assert len(model.asked) == 2
 
@@ -296,7 +299,7 @@ class TestRun:
 
     @pytest.mark.parametrize(("rank", "world"), [(2, 2), (-1, 2), (0, 0)])
     def test_a_rank_beyond_the_world(self, tmp_path, rank, world):
-        with pytest.raises(ValueError, match=f"rank {rank} is not below a world size of {world}"):
+        with pytest.raises(LaunchError, match=f"rank {rank} is not below a world size of {world}"):
             run(in_memory(rows(1)), Constant("x"), out=tmp_path / "run", rank=rank, world=world)
 
     def test_ranks_share_the_plan_out_and_one_may_have_nothing(self, tmp_path):
@@ -310,11 +313,12 @@ class TestRun:
         assert asked == [["volume-0|main"], ["volume-1|main"], []]
         assert list(load_run(tmp_path / "run")["status"]) == ["ok", "ok"]
 
-    def test_a_status_that_does_not_exist_cannot_be_retried(self, tmp_path):
-        with pytest.raises(ValueError, match="no status named 'refuesd'; there are"):
-            run(in_memory(rows(1)), Constant("x"), out=tmp_path / "run", retry_statuses=["refuesd"])
+    def test_a_status_that_does_not_exist_cannot_be_retried(self):
+        with pytest.raises(UnknownName, match="no status named 'refuesd'; did you mean 'refused'"):
+            RetryPolicy({"refuesd"})
 
-    def test_a_second_try_needs_a_model_that_can(self, tmp_path):
-        with pytest.raises(ModelError, match="no such setting"):
-            run(in_memory(rows(1)), Constant("x"), out=tmp_path / "run", retry_unparsed=True)
+    def test_the_retry_on_parse_failure_needs_a_model_that_can(self, tmp_path):
+        retry = RetryPolicy(on_parse_failure=256)
+        with pytest.raises(ModelError, match="no limit on tokens to raise"):
+            run(in_memory(rows(1)), Constant("x"), out=tmp_path / "run", retry=retry)
         assert not (tmp_path / "run").exists()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from otoscope.audits.journal import lost, sent
+from otoscope.audits.journal import lost_calls, sent_calls
 from otoscope.audits.runs import attempts, load_run, read_about
 from tests.audits.tiny_dataset import rows, write
 
@@ -123,7 +123,7 @@ def check(place, told, n_killed, *, batch=1):
     calls = Counter((place / "calls").read_text().split())
     assert calls.keys() == set(found["question_id"])
     n_repeated = calls.total() - N
-    n_lost = len(lost(sent(run), lines))
+    n_lost = len(lost_calls(sent_calls(run), lines))
     said = re.search(r"(\d+) calls were in flight when a process stopped: asked again", told)
     assert (int(said[1]) if said else 0) == n_lost
     assert n_repeated <= n_lost <= n_killed * batch

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from otoscope.audits.journal import Journal, journal, lost, sent
+from otoscope.audits.journal import Journal, lost_calls, open_journal, sent_calls
+from otoscope.audits.perception import COLUMNS as DECLARED
+from otoscope.audits.plans import CORE
 from otoscope.audits.runs import (
     RunError,
     attempts,
@@ -21,6 +23,7 @@ from otoscope.audits.runs import (
 )
 from otoscope.models.base import Answer, Status
 
+COLUMNS = {**CORE, **DECLARED}
 ROOT = Path(__file__).parents[2]
 ABOUT = {"audit": "perception", "model": "constant:increase", "model_description": {"t": (1, 2)}}
 
@@ -34,7 +37,7 @@ def planned(*ids, **more):
 @pytest.fixture
 def run(tmp_path):
     folder = tmp_path / "run"
-    write_plan(folder, planned("a", "b", "c"), ABOUT)
+    write_plan(folder, planned("a", "b", "c"), ABOUT, COLUMNS)
     return folder
 
 
@@ -46,27 +49,30 @@ class TestThePlan:
     def test_is_fixed_before_the_first_answer(self, run):
         assert [row["question_id"] for row in read_plan(run)] == ["a", "b", "c"]
         about = read_about(run)
-        assert about["schema"] == 1
+        assert about["schema"] == 2
         assert about["model"] == "constant:increase"
         assert list(load_run(run)["status"]) == [None, None, None]
 
     def test_the_same_again_changes_nothing(self, run):
         before = files(run)
-        write_plan(run, planned("a", "b", "c"), ABOUT)
+        write_plan(run, planned("a", "b", "c"), ABOUT, COLUMNS)
         assert files(run) == before
 
     def test_what_a_model_says_of_itself_may_hold_tuples_and_nan(self, tmp_path):
         about = ABOUT | {"model_description": {"constants": (1.0, float("nan"))}}
         for _ in range(2):
-            write_plan(tmp_path / "run", planned("a"), about)
+            write_plan(tmp_path / "run", planned("a"), about, COLUMNS)
 
     @pytest.mark.parametrize(
         ("rows", "about", "complaint"),
         [
-            (planned("a", "b", "c"), ABOUT | {"model": "observer"}, "not equal in model;"),
-            (planned("a", "b", "c"), ABOUT | {"split": "train"}, "not equal in split;"),
-            (planned("a", "b"), ABOUT, r"the plan \(1 questions of it are gone, 0 are new\)"),
-            (planned("a", "b", "d"), ABOUT, r"the plan \(1 questions of it are gone, 1 are new\)"),
+            (
+                planned("a", "b", "c"), ABOUT | {"model": "observer"},
+                "another run: model 'constant:increase', now 'observer';",
+            ),
+            (planned("a", "b", "c"), ABOUT | {"split": "train"}, "split None, now 'train';"),
+            (planned("a", "b"), ABOUT, r"the plan \(1 questions removed, 0 added\)"),
+            (planned("a", "b", "d"), ABOUT, r"the plan \(1 questions removed, 1 added\)"),
             (
                 planned("a", "b", "c", audio_sha256=["ff"]), ABOUT,
                 r"the plan \('a' has another audio_sha256\)",
@@ -77,26 +83,26 @@ class TestThePlan:
     def test_another_run_in_the_folder_is_refused_and_told_apart(self, run, rows, about, complaint):
         before = files(run)
         with pytest.raises(RunError, match=complaint):
-            write_plan(run, rows, about)
+            write_plan(run, rows, about, COLUMNS)
         assert files(run) == before
 
     def test_where_the_dataset_lies_makes_no_other_run(self, run, tmp_path):
         """The plan has the hash of every clip."""
-        write_plan(tmp_path / "other", planned("a"), ABOUT | {"dataset": "./here"})
-        write_plan(tmp_path / "other", planned("a"), ABOUT | {"dataset": "/there/here"})
+        write_plan(tmp_path / "other", planned("a"), ABOUT | {"dataset": "./here"}, COLUMNS)
+        write_plan(tmp_path / "other", planned("a"), ABOUT | {"dataset": "/there/here"}, COLUMNS)
 
     def test_a_folder_of_something_else_is_left_alone(self, tmp_path):
         (tmp_path / "thesis.tex").write_text("years of work")
-        with pytest.raises(RunError, match="holds something that is not a run"):
-            write_plan(tmp_path, planned("a"), ABOUT)
+        with pytest.raises(RunError, match="holds something that is no run"):
+            write_plan(tmp_path, planned("a"), ABOUT, COLUMNS)
         assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
     def test_answers_whose_run_json_is_gone_are_not_taken_for_this_model(self, run):
-        with journal(run) as book:
+        with open_journal(run) as book:
             book.append("a", 1, Answer("increase"))
         (run / "run.json").unlink()
         with pytest.raises(RunError, match=r"holds answers but no run\.json"):
-            write_plan(run, planned("a", "b", "c"), ABOUT)
+            write_plan(run, planned("a", "b", "c"), ABOUT, COLUMNS)
 
     @pytest.mark.parametrize("dies_at", ["write_table", "replace", "fsync"])
     def test_a_death_while_planning_leaves_nothing_in_the_way(self, tmp_path, monkeypatch, dies_at):
@@ -109,21 +115,21 @@ class TestThePlan:
         with monkeypatch.context() as patch:
             patch.setattr(f"{where}.{dies_at}", die)
             with pytest.raises(KeyboardInterrupt):
-                write_plan(folder, planned("a"), ABOUT)
+                write_plan(folder, planned("a"), ABOUT, COLUMNS)
         assert not (folder / "run.json").exists()
         with pytest.raises(RunError, match="not a run"):
             load_run(folder)
-        write_plan(folder, planned("a", "b"), ABOUT)
+        write_plan(folder, planned("a", "b"), ABOUT, COLUMNS)
         assert len(load_run(folder)) == 2
 
     def test_a_plan_of_any_age_but_this_is_not_read(self, run):
         about = json.loads((run / "run.json").read_text())
-        for schema in (0, 2, None, "1"):
+        for schema in (0, 3, None, "1"):
             (run / "run.json").write_text(json.dumps(about | {"schema": schema}))
-            with pytest.raises(RunError, match=f"schema {schema!r}, and this version reads 1"):
+            with pytest.raises(RunError, match=f"schema {schema!r}, and this version reads 1 and"):
                 load_run(run)
             with pytest.raises(RunError, match="schema"):
-                write_plan(run, planned("a", "b", "c"), ABOUT)
+                write_plan(run, planned("a", "b", "c"), ABOUT, COLUMNS)
 
     def test_no_run_and_broken_runs_are_named(self, run, tmp_path):
         with pytest.raises(RunError, match="absent: not a run"):
@@ -138,17 +144,20 @@ class TestThePlan:
 
     def test_a_description_that_is_no_json_is_an_error_that_says_so(self, tmp_path):
         with pytest.raises(RunError, match=r"cannot be put in run\.json: .*object"):
-            write_plan(tmp_path / "run", planned("a"), ABOUT | {"model_description": object()})
+            write_plan(
+                tmp_path / "run", planned("a"), ABOUT | {"model_description": object()}, COLUMNS
+            )
 
     def test_processes_that_plan_at_once_agree(self, tmp_path):
         """As many as `accelerate launch` starts; each writes or checks."""
         code = (
             "import sys; sys.path.insert(0, sys.argv[2])\n"
             "from pathlib import Path\n"
+            "from otoscope.audits.plans import CORE\n"
             "from otoscope.audits.runs import write_plan\n"
             "rows = [{'question_id': str(i), 'prompt': 'x' * 100} for i in range(2000)]\n"
             "print('ready', flush=True); sys.stdin.readline()\n"
-            "write_plan(Path(sys.argv[1]), rows, {})\n"
+            "write_plan(Path(sys.argv[1]), rows, {}, CORE)\n"
         )
         started = [
             subprocess.Popen(
@@ -170,7 +179,7 @@ class TestThePlan:
 
 class TestTheJournal:
     def test_a_torn_last_line_is_passed_over_and_cut_off(self, run):
-        with journal(run) as book:
+        with open_journal(run) as book:
             book.append("a", 1, Answer("increase"))
             book.append("b", 1, Answer("decrease"))
         path = run / "answers" / "rank-000.jsonl"
@@ -179,29 +188,29 @@ class TestTheJournal:
             path.write_bytes(whole[:-n])
             assert [line["question_id"] for line in attempts(run)] == ["a"]
             assert list(load_run(run)["text"]) == ["increase", None, None]
-        with journal(run) as book:
+        with open_journal(run) as book:
             book.append("b", 1, Answer("increase"))
         assert list(load_run(run)["text"]) == ["increase", "increase", None]
         assert all(json.loads(line) for line in path.read_text().splitlines())
 
     def test_a_torn_note_of_what_was_sent_is_cut_off(self, run):
-        with journal(run) as book:
+        with open_journal(run) as book:
             book.send("a", 1)
         path = run / "answers" / "rank-000.sent"
         path.write_bytes(path.read_bytes() + b'["b"')
-        with journal(run) as book:
+        with open_journal(run) as book:
             book.send("c", 1)
-        assert list(sent(run)) == [("a", 1), ("c", 1)]
+        assert list(sent_calls(run)) == [("a", 1), ("c", 1)]
 
     def test_what_was_sent_and_never_answered_is_known(self, run):
-        with journal(run) as book:
+        with open_journal(run) as book:
             for question_id in "abc":
                 book.send(question_id, 1)
             book.append("b", 1, Answer("x"))
-        assert lost(sent(run), attempts(run)) == {("a", 1), ("c", 1)}
+        assert lost_calls(sent_calls(run), attempts(run)) == {("a", 1), ("c", 1)}
 
     def test_a_damaged_line_is_named_and_not_passed_over(self, run):
-        with journal(run) as book:
+        with open_journal(run) as book:
             book.append("a", 1, Answer("increase"))
         path = run / "answers" / "rank-000.jsonl"
         path.write_bytes(b"\0" * 30 + b"\n" + path.read_bytes())
@@ -209,22 +218,22 @@ class TestTheJournal:
             load_run(run)
 
     def test_two_processes_on_one_rank_are_refused(self, run):
-        with journal(run, 0, 2):
+        with open_journal(run, 0, 2):
             with pytest.raises(RunError, match=r"rank-000\.jsonl: another process is at work"):
                 Journal(run, 0, 2)
-            with journal(run, 1, 2):
+            with open_journal(run, 1, 2):
                 pass
-        with journal(run, 0, 2):
+        with open_journal(run, 0, 2):
             pass
 
     def test_processes_that_share_out_otherwise_are_refused_while_others_work(self, run):
         """Two of two, and one of one at the same time, would ask the same questions."""
         with (
-            journal(run, 1, 2),
+            open_journal(run, 1, 2),
             pytest.raises(RunError, match="are 2 in all, and this one is of 1"),
         ):
             Journal(run, 0, 1)
-        with journal(run, 0, 1):
+        with open_journal(run, 0, 1):
             pass
 
     @pytest.mark.parametrize(
@@ -232,7 +241,7 @@ class TestTheJournal:
         ["", "a\nb\r\nc", "\u2028 \u0085", '"{}', "häh 声", "\ud83d half a pair", "\0", None],
     )
     def test_any_text_comes_back(self, run, text):
-        with journal(run) as book:
+        with open_journal(run) as book:
             book.append("a", 1, Answer(text))
             book.append("b", 1, Answer("next"))
         expected = text and text.replace("\ud83d", "?")
@@ -247,7 +256,7 @@ class TestTheJournal:
             ("logprobs", {"increase": np.float32(-1.5)}),
         ):
             object.__setattr__(answer, name, value)
-        with journal(run) as book:
+        with open_journal(run) as book:
             book.append("a", 1, answer)
         row = load_run(run)[0]
         assert (row["n_tokens_in"], row["wall_s"]) == (3, 0.5)
@@ -258,7 +267,7 @@ class TestTheJournal:
             "up", Status.FILTERED, audio_truncated=True, text_truncated=True, n_tokens_in=1,
             n_tokens_out=2, wall_s=3.0, logprobs={"a": -1.0}, cost=0.5, detail="d", first_text="f",
         )  # fmt: skip
-        with journal(run) as book:
+        with open_journal(run) as book:
             book.append("b", 7, answer, cached=True)
         row = load_run(run)[1]
         assert row["attempt"] == 7
@@ -291,9 +300,9 @@ class TestTheDecidingAttempt:
             assert deciding(order)["q"]["attempt"] == number
 
     def test_ranks_of_another_start_do_not_count_twice(self, run):
-        with journal(run, 1, 2) as book:
+        with open_journal(run, 1, 2) as book:
             book.append("b", 1, Answer(None, Status.REFUSED))
-        with journal(run, 0, 1) as book:
+        with open_journal(run, 0, 1) as book:
             book.append("b", 2, Answer("increase"))
             book.append("a", 1, Answer(None, Status.TIMEOUT))
         found = load_run(run)
@@ -301,6 +310,6 @@ class TestTheDecidingAttempt:
         assert len(found) == 3
 
     def test_answers_to_questions_that_were_never_planned_do_not_count(self, run):
-        with journal(run) as book:
+        with open_journal(run) as book:
             book.append("z", 1, Answer("increase"))
         assert list(load_run(run)["status"]) == [None, None, None]

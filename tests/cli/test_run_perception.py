@@ -123,9 +123,9 @@ class TestExitCodes:
             ({"arguments": ("--config", "volum")}, "volum"),
             ({"arguments": ("--split", "dev")}, "Unknown split"),
             ({"arguments": ("--retry", "refuesd")}, "no status named 'refuesd'"),
-            ({"arguments": ("--retry-unparsed",)}, "no such setting"),
+            ({"arguments": ("--retry-unparsed",)}, "no limit on tokens to raise"),
             ({"arguments": ("--adapter", "x")}, "takes no option 'adapter'"),
-            ({"out": "data"}, "data holds something that is not a run"),
+            ({"out": "data"}, "data holds something that is no run"),
             ({"out": "models_of_mine.py"}, "models_of_mine.py"),
         ],
         ids=str,
@@ -147,7 +147,8 @@ class TestExitCodes:
         call()
         done = call(model="constant:decrease")
         assert done.exit_code == 2
-        assert "run holds another run, not equal in model, model_description" in done.output
+        assert "run holds another run: model 'constant:increase', now 'constant:dec" in done.output
+        assert "model_description.text 'increase', now 'decrease'" in done.output
         assert list(load_run(data / "run")["text"]) == ["increase"] * 6
 
     def test_3_when_the_money_is_spent(self, data):

@@ -19,5 +19,7 @@ def ask(*parts, labels=("increase", "decrease"), name="q"):
     """A question about parts that are words or clips."""
     parts = tuple(Text(part) if isinstance(part, str) else part for part in parts)
     named = tuple(Clip(part.id) if isinstance(part, AudioInput) else part for part in parts)
-    question = Question(f"{name}|main", name, "main", "volume", "", named, labels, None, "paper")
+    question = Question(
+        f"{name}|main", name, "main", named, labels, parser="paper", category="volume"
+    )
     return Request(question, parts)

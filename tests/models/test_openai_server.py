@@ -21,6 +21,7 @@ from chat_server import ChatServer, Reply, asked, completion, failure, sent_part
 from otoscope.models.base import ModelError, Status, description_of, stream
 from otoscope.models.in_flight import LoopThread, Pace, as_they_arrive
 from otoscope.models.openai_server import open_openai
+from otoscope.models.retrying import ON_ERROR, RetryPolicy
 from otoscope.models.server_responses import retry_after
 from otoscope.prompts.parts import Text
 
@@ -41,10 +42,13 @@ def opened(server, **options):
     return open_openai("tiny-lalm", base_url=server.base_url, **(quick | options))
 
 
-def one_answer(weather, question=None, *, after_success=True, **options):
+ON_PARSE_FAILURE = RetryPolicy(on_parse_failure=256)
+
+
+def one_answer(weather, question=None, *, after_success=True, retry=ON_ERROR, **options):
     """The answer to one question, from a server that has answered before."""
     with ChatServer(weather) as server:
-        model = opened(server, **options)
+        model = opened(server, **options).with_retry(retry)
         if after_success:
             model.server_models.add("tiny-lalm-2026")
         (answer,) = model.answer([question or asked()])
@@ -172,26 +176,26 @@ class TestFairWeather:
         assert server.bodies[0]["max_completion_tokens"] == 5
         assert "max_tokens" not in server.bodies[0]
 
-    def test_second_try_after_an_unparsable_answer_keeps_both(self):
+    def test_the_retry_on_parse_failure_keeps_both_answers(self):
         weather = in_turn(
             Reply(completion("Well, the volume", finish="length")), Reply(completion("decrease"))
         )
-        answer, server = one_answer(weather, retry_max_tokens=256)
+        answer, server = one_answer(weather, retry=ON_PARSE_FAILURE)
         assert (answer.text, answer.first_text) == ("decrease", "Well, the volume")
         assert not answer.text_truncated
         assert [body["max_tokens"] for body in server.bodies] == [128, 256]
         first, second = (body["messages"] for body in server.bodies)
         assert first == second
 
-    def test_the_second_try_raises_the_limit_whatever_it_is_called(self):
+    def test_that_retry_raises_the_limit_whatever_it_is_called(self):
         extra = {"max_tokens": None, "max_completion_tokens": 128}
         weather = in_turn(Reply(completion("hm")), Reply())
-        _, server = one_answer(weather, extra=extra, retry_max_tokens=256)
+        _, server = one_answer(weather, extra=extra, retry=ON_PARSE_FAILURE)
         assert [body["max_completion_tokens"] for body in server.bodies] == [128, 256]
         assert not any("max_tokens" in body for body in server.bodies)
 
-    def test_no_second_try_when_the_first_can_be_parsed_or_none_is_wanted(self):
-        answer, server = one_answer(always(Reply()), retry_max_tokens=256)
+    def test_no_retry_when_the_first_can_be_parsed_or_none_is_wanted(self):
+        answer, server = one_answer(always(Reply()), retry=ON_PARSE_FAILURE)
         assert (len(server.bodies), answer.first_text) == (1, None)
         _, server = one_answer(always(Reply(completion("hm"))))
         assert len(server.bodies) == 1
@@ -560,10 +564,12 @@ class TestCost:
         answer, _ = one_answer(always(Reply()), prices=prices)
         assert answer.cost == pytest.approx((20 * 1 + 100 * 50 + 3 * 10) / 1e6)
 
-    def test_both_tries_are_paid(self, tmp_path):
+    def test_both_calls_are_paid(self, tmp_path):
         prices = tmp_path / "prices.csv"
         prices.write_text("model,text_in,text_out,audio_in\ntiny-lalm,1,10,50\n")
-        answer, _ = one_answer(always(Reply(completion("hm"))), prices=prices, retry_max_tokens=256)
+        answer, _ = one_answer(
+            always(Reply(completion("hm"))), prices=prices, retry=ON_PARSE_FAILURE
+        )
         assert answer.cost == pytest.approx(2 * (20 * 1 + 100 * 50 + 3 * 10) / 1e6)
 
     def test_an_estimate_before_asking(self, tmp_path):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from otoscope.models.presets import PRESETS
+from otoscope.models.retrying import PUBLISHED_MAX_NEW_TOKENS
 
 PUBLISHED = {
     "audioflamingo3": {"sampled": False},
@@ -35,5 +36,5 @@ def test_a_published_preset_sets_what_was_published(name):
 def test_every_preset_knows_its_name_and_both_limits(name):
     preset = PRESETS[name]
     assert preset.name == name
-    assert (preset.max_new_tokens, preset.retry_max_new_tokens) == (128, 256)
+    assert (preset.max_new_tokens, PUBLISHED_MAX_NEW_TOKENS) == (128, 256)
     assert json.loads(json.dumps(preset.described()))["preset"] == name

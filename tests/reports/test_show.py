@@ -6,7 +6,7 @@ import datasets
 import pytest
 
 from otoscope.audits.items import Items
-from otoscope.audits.journal import journal
+from otoscope.audits.journal import open_journal
 from otoscope.audits.runs import RunError
 from otoscope.models.base import Answer, Status
 from otoscope.reports.show import show
@@ -33,11 +33,11 @@ def run(tmp_path):
 
 class TestOneItem:
     def test_all_attempts_of_all_ranks_and_which_one_counts(self, run):
-        with journal(run, 1) as second:
+        with open_journal(run, 1) as second:
             answer = Answer("It does not increase.", n_tokens_out=6, wall_s=1.25)
             second.append("clip1|main", 1, answer)
             second.append("clip2|main", 0, Answer("increase"))
-        with journal(run, 2) as third:
+        with open_journal(run, 2) as third:
             third.append("clip1|main", 2, Answer(None, Status.ERROR, detail="broke"))
         shown = show(run, "clip1|main")
         (asked,) = shown.questions

@@ -1,6 +1,8 @@
 """Run folders made for a test: questions and what came back, nothing asked of anyone."""
 
-from otoscope.audits.journal import journal
+from otoscope.audits.journal import open_journal
+from otoscope.audits.perception import COLUMNS
+from otoscope.audits.plans import CORE
 from otoscope.audits.runs import write_plan
 from otoscope.models.base import Answer
 
@@ -27,8 +29,9 @@ def question(name, *, prompt="main", category="volume", label="increase", **colu
 
 def write_run(folder, rows, answers=(), **about):
     """A run folder; answers are (question_id, Answer or text), None for one never answered."""
-    write_plan(folder, rows, {"audit": "perception", "model": folder.name, **about})
-    with journal(folder) as opened:
+    about = {"audit": "perception", "model": folder.name, **about}
+    write_plan(folder, rows, about, {**CORE, **COLUMNS})
+    with open_journal(folder) as opened:
         for question_id, answer in answers:
             if answer is not None:
                 answer = answer if isinstance(answer, Answer) else Answer(answer)

@@ -67,5 +67,5 @@ def meld(
         return
     ask(
         run, dataset, reader.model, out=out, planned=planned, spec=model, reuse_answers=cache,
-        check_hearing=audio_input_check,
+        audio_input_check=audio_input_check,
     )  # fmt: skip

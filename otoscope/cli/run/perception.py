@@ -62,15 +62,14 @@ def perception(
     The same command resumes a run that was stopped. `accelerate launch -m otoscope.cli run …`
     spreads it over processes.
     """
-    from otoscope.audits.asking import RETRY_TOKENS
+    from otoscope.audits.audio_input import bandwidth_warning
     from otoscope.audits.perception import plan, run
     from otoscope.models.opening import open_model
+    from otoscope.models.retrying import PUBLISHED_MAX_NEW_TOKENS, RetryPolicy
 
-    if model.startswith("openai:"):
-        if "max_new_tokens" in model_options:
-            model_options["max_tokens"] = model_options.pop("max_new_tokens")
-        if retry_unparsed:
-            model_options["retry_max_tokens"] = RETRY_TOKENS
+    policy = RetryPolicy(retry or (), PUBLISHED_MAX_NEW_TOKENS if retry_unparsed else None)
+    if model.startswith("openai:") and "max_new_tokens" in model_options:
+        model_options["max_tokens"] = model_options.pop("max_new_tokens")
     opened = open_model(model, **model_options)
     planned = plan(
         dataset, configs=config or (), prompts=prompt or (), split=split, revision=revision,
@@ -79,14 +78,13 @@ def perception(
     if dry_run:
         typer.echo(preview(planned, opened))
         return
-    if lost := _inaudible(opened, planned):
-        typer.echo(lost)
+    if warning := bandwidth_warning(opened, planned):
+        typer.echo(warning)
     if batch_invariant_check:
         typer.echo(_check_batches(opened, planned, batch_invariant_check))
     ask(
         run, dataset, opened, out=out, planned=planned, spec=model, reuse_answers=cache,
-        check_hearing=audio_input_check, retry_statuses=retry or (), retry_unparsed=retry_unparsed,
-        max_cost=max_cost,
+        audio_input_check=audio_input_check, retry=policy, max_cost=max_cost,
     )  # fmt: skip
 
 
@@ -101,14 +99,3 @@ def _check_batches(model: Any, planned: Any, n: int) -> str:
     ]
     lines += [f"  {d.question_id}: {d.in_batch!r}, alone {d.alone!r}" for d in found.different]
     return "\n".join(lines)
-
-
-def _inaudible(model: Any, planned: Any) -> str:
-    """What of one clip a category lies above half the rate at which the model hears."""
-    from otoscope.audits.hearing import readable
-    from otoscope.models.guards import lost_bandwidth
-
-    first = {q.category: q.question_id for q in reversed(planned.questions.values())}
-    audio_inputs = [asked.audio_inputs[-1] for asked in readable(planned.fill, first.values())]
-    found = lost_bandwidth(getattr(model, "sampling_rate", None), audio_inputs)
-    return found.message if found is not None else ""

@@ -91,9 +91,9 @@ def preview(planned: Any, model: Any) -> str:
 
 def summary(tally: Any, out: Path) -> str:
     """How a run stands, for a person."""
-    from otoscope.audits.runs import ASKED_AGAIN
+    from otoscope.models.retrying import NOT_FINAL
 
-    again = sum(tally.statuses.get(status, 0) for status in ASKED_AGAIN)
+    again = sum(tally.statuses.get(status, 0) for status in NOT_FINAL)
     done = tally.n_before + tally.n_answered - again
     lines = [f"{done:,} of {tally.n_planned:,} questions answered, {tally.n_answered:,} asked now"]
     if tally.n_repeated:

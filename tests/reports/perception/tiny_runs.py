@@ -2,6 +2,8 @@
 
 import json
 
+from otoscope.audits.perception import COLUMNS
+from otoscope.audits.plans import CORE
 from otoscope.audits.runs import write_plan
 from otoscope.prompts import PROMPTS
 
@@ -37,7 +39,7 @@ def said(text, status="ok", **more):
 
 def write_run(run, questions, **about):
     """A run folder; `questions` are pairs of a row and its answer, a text, or None for none."""
-    write_plan(run, [planned for planned, _ in questions], ABOUT | about)
+    write_plan(run, [planned for planned, _ in questions], ABOUT | about, {**CORE, **COLUMNS})
     lines = [
         {"question_id": planned["question_id"], "attempt": 1}
         | (answer if isinstance(answer, dict) else said(answer))
