@@ -10,14 +10,7 @@ from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
 from builders.corpora.reading.audio_files import list_audio
 from builders.corpora.reading.item_ids import reject_duplicates, safe_id
 from builders.corpora.reading.metadata_csv import MetadataRow, read_metadata
-from builders.corpora.reading.partition import (
-    TEST_SHARE,
-    VALIDATION_SHARE,
-    check_splits,
-    given_splits,
-    leaks,
-    partition,
-)
+from builders.corpora.reading.partition import check_splits, given_splits, leaks, partition
 
 METADATA = "metadata.csv"
 
@@ -31,10 +24,7 @@ def open_folder(
     attribution: str = "",
     language: str | None = None,
     synthetic: bool = False,
-    name: str | None = None,
     shared_texts: str = "together",
-    test_share: float = TEST_SHARE,
-    validation_share: float = VALIDATION_SHARE,
 ) -> Corpus:
     """The audio files of a folder and its subfolders, sorted by relative path.
 
@@ -51,10 +41,7 @@ def open_folder(
         attribution: Who made the recordings.
         language: ISO 639-1 code.
         synthetic: Whether the speech is synthesised.
-        name: Of the corpus; the folder's name by default.
-        shared_texts: See `partition`; likewise the shares.
-        test_share: Only where the table gives no split.
-        validation_share: Only where the table gives no split.
+        shared_texts: See `partition`.
 
     Raises:
         CorpusError: No audio, a table that does not fit, or ids that clash.
@@ -76,15 +63,9 @@ def open_folder(
         divided = given_splits(clips, splits, given_by=table)
         notes = [f"Splits as {table} gives them."]
     else:
-        divided = partition(
-            clips,
-            splits=splits,
-            test_share=test_share,
-            validation_share=validation_share,
-            shared_texts=shared_texts,
-        )
+        divided = partition(clips, splits=splits, shared_texts=shared_texts)
     return Corpus(
-        name=name or root.resolve().name,
+        name=root.resolve().name,
         licence=licence,
         attribution=attribution,
         language=language,

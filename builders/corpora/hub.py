@@ -170,5 +170,7 @@ def _clip(number: int, cells: dict[str, str], path: Path) -> SourceClip:
     if "split" in cells and split not in SPLITS:
         raise CorpusError(f"row {number}: unknown split {split!r}; there are {', '.join(SPLITS)}")
     item_id = safe_id(cells["item_id"]) if cells.get("item_id") else f"row_{number:06d}"
-    fields = {name: cells.get(name, "") for name in ("speaker_id", "sentence_id", "transcript")}
-    return SourceClip(item_id, item_id, split, 0, path, **fields)
+    return SourceClip(
+        item_id, item_id, split, 0, path,
+        cells.get("speaker_id", ""), cells.get("sentence_id", ""), cells.get("transcript", ""),
+    )  # fmt: skip

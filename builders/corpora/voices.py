@@ -14,7 +14,6 @@ from jaxtyping import Float, Int16
 
 from builders.corpora.base import SILENT, Corpus, CorpusError, SourceClip
 from builders.corpora.reading.partition import carve_validation, check_splits
-from builders.corpora.voice_sentences import SENTENCES
 from otoscope.acoustics import codec
 from otoscope.atomic import write_atomic
 from otoscope.folders import cache_folder
@@ -28,6 +27,11 @@ RECIPE = 1
 TEST_VOICES = ("jf_alpha", "jm_kumo")
 TRAIN_VOICES = ("jf_gongitsune", "jf_nezumi", "jf_tebukuro")
 DEFAULT_N_SOURCES = 40
+
+SENTENCES = tuple(
+    (Path(__file__).parent / "data" / "voice_sentences.txt").read_text("utf-8").splitlines()
+)
+"""A sentence's number is part of published ids: append only, never reorder, edit or delete."""
 
 ENGINE = VOICES["kokoro"]
 SAMPLING_RATE = ENGINE.sampling_rate_hz

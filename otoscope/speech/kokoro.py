@@ -79,11 +79,7 @@ class Kokoro:
 
     @classmethod
     def check_packages(cls) -> None:
-        """Checks the installed versions against the pins; imports none of the packages.
-
-        Raises:
-            SpeechError: One is missing or has another version.
-        """
+        """Checks the installed versions; see `VoiceEngine.check_packages`."""
         installed = {name: _installed(name) for name in cls.packages}
         missing = [name for name, version in installed.items() if version is None]
         if missing:
@@ -101,19 +97,7 @@ class Kokoro:
     def synthesise(
         self, text: str, voice: str, *, speed: float = 1.0
     ) -> Float[np.ndarray, " n_samples"]:
-        """A text as speech, with the model's own pauses around it.
-
-        Args:
-            text: One English sentence, up to about 500 phonemes.
-            voice: One of `voices`.
-            speed: Of speaking, as a multiple of the voice's own; 0.5 to 2 is sensible.
-
-        Returns:
-            float32, mono, at `sampling_rate_hz`; the peak may exceed 1.
-
-        Raises:
-            SpeechError: No such voice, or a text that it cannot pronounce.
-        """
+        """A text as speech; see `VoiceEngine.synthesise`. At most about 500 phonemes."""
         if voice not in self.voices:
             raise SpeechError(f"no voice {voice!r}; Kokoro has {', '.join(self.voices)}")
         phonemes = self._phonemize(text)

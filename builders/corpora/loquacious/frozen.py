@@ -37,12 +37,8 @@ def read_loquacious_list(path: Path = LOQUACIOUS_LIST) -> tuple[LoquaciousListRo
     with path.open(encoding="utf-8", newline="") as file:
         return tuple(
             LoquaciousListRow(
-                row["test_item_id"],
-                row["clip_id"],
-                int(row["source_row_index"]),
-                float(row["onset_sec"]),
-                float(row["offset_sec"]),
-                row["fallback"] == "full_clip",
+                row["test_item_id"], row["clip_id"], int(row["source_row_index"]),
+                float(row["onset_sec"]), float(row["offset_sec"]), row["fallback"] == "full_clip",
             )
             for row in csv.DictReader(file)
-        )
+        )  # fmt: skip

@@ -58,20 +58,17 @@ def partition(
     clips: Sequence[SourceClip],
     *,
     splits: Iterable[str] = SPLITS,
-    test_share: float = TEST_SHARE,
-    validation_share: float = VALIDATION_SHARE,
     shared_texts: str = "together",
 ) -> Partition:
     """Gives every clip one of the requested splits.
 
-    With only `test` requested, everything is test. Validation is carved out of train by item id.
-    Unknown speakers and texts count as different from all others.
+    With only `test` requested, everything is test; otherwise test is at most a third of the clips,
+    and validation a tenth of the rest, by item id. Unknown speakers and texts count as different
+    from all others.
 
     Args:
         clips: Their own `split` and `position` are ignored.
         splits: Any of train, validation and test.
-        test_share: Share of clips to approach without exceeding it, 0 to 1.
-        validation_share: Share of what is not test, 0 to 1.
         shared_texts: `together` puts clips of one text on one side; `drop` splits by speaker
             alone and excludes train clips whose text is in test.
 
@@ -83,7 +80,7 @@ def partition(
         raise CorpusError(f"shared_texts must be one of {SHARED_TEXTS}, got {shared_texts!r}")
     if not clips:
         raise CorpusError("there are no clips to divide")
-    held_out = _held_out(clips, splits, test_share, shared_texts)
+    held_out = _held_out(clips, splits, shared_texts)
     rest, excluded = [], []
     test_texts = {normalise_text(c.transcript) for c in clips if c.item_id in held_out} - {""}
     for clip in clips:
@@ -100,18 +97,18 @@ def partition(
         )
     if "validation" in splits:
         both = "train" in splits
-        carved = carve_validation(rest, validation_share) if both else frozenset(rest)
+        carved = carve_validation(rest) if both else frozenset(rest)
         split_of |= dict.fromkeys(carved, "validation")
     return Partition(place_clips(clips, split_of), tuple(excluded))
 
 
-def carve_validation(item_ids: Collection[str], share: float = VALIDATION_SHARE) -> frozenset[str]:
-    """The ids that become validation: the first `share` of them in order of their SHA-256.
+def carve_validation(item_ids: Collection[str]) -> frozenset[str]:
+    """The ids that become validation: the first tenth of them in order of their SHA-256.
 
     Raises:
         CorpusError: Too few to leave at least one on each side.
     """
-    n_validation = max(1, round(share * len(item_ids)))
+    n_validation = max(1, round(VALIDATION_SHARE * len(item_ids)))
     if n_validation >= len(item_ids):
         raise CorpusError(
             f"{len(item_ids)} train clips cannot be divided into train and validation; "
@@ -186,7 +183,7 @@ def leaks(clips: Iterable[SourceClip]) -> list[str]:
 
 
 def _held_out(
-    clips: Sequence[SourceClip], splits: tuple[str, ...], share: float, shared_texts: str
+    clips: Sequence[SourceClip], splits: tuple[str, ...], shared_texts: str
 ) -> frozenset[str]:
     """Item ids of the test side."""
     if "test" not in splits:
@@ -196,7 +193,7 @@ def _held_out(
     components = _components(clips, by_text=shared_texts == "together")
     if len(components) == 1:
         raise CorpusError(_one_component(clips, shared_texts))
-    target = share * len(clips)
+    target = TEST_SHARE * len(clips)
     ordered = sorted(components, key=lambda name: (_hash(name), name))
     test: list[str] = []
     for name in ordered:

@@ -6,8 +6,8 @@ Only the selected clips are decoded; their audio becomes 16 kHz mono FLAC in a f
 import random
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from builders.corpora.base import (
     SILENT,
@@ -79,34 +79,18 @@ def open_spontaneous(
     check_option("on_error", on_error, ("stop", "skip"))
     root = existing_folder(root)
     locales, draws, skipped = _draw(root, on_error)
-    selected = _selected(draws, splits)
-    folder = work_folder or cache_folder() / "resampled"
-    files = _decode([each.clip for each in selected], folder, progress)
+    clips = _selected(draws, splits)
+    files = _decode(clips, work_folder or cache_folder() / "resampled", progress)
     return Corpus(
         name="Common Voice Spontaneous Speech",
         licence="cc0-1.0",
         attribution=ATTRIBUTION,
         language=None,
         synthetic=False,
-        sources=tuple(
-            SourceClip(
-                item_id, safe_id(clip.path.stem), split, position, file.path,
-                clip.speaker_id, clip.prompt_id, clip.transcription,
-            )
-            for (item_id, split, position, clip), file in zip(selected, files, strict=True)
-        ),
+        sources=tuple(replace(c, path=file.path) for c, file in zip(clips, files, strict=True)),
         skipped=tuple(skipped),
         notes=(*_draw_notes(draws), *map(_locale_note, locales), *_audio_notes(files), TERMS),
     )  # fmt: skip
-
-
-class SelectedClip(NamedTuple):
-    """A drawn clip with its item id, split and position."""
-
-    item_id: str
-    split: str
-    position: int
-    clip: SpontaneousClip
 
 
 def _draw(root: Path, on_error: str) -> tuple[list[Locale], dict[str, LocaleDraw], list[Skipped]]:
@@ -135,25 +119,30 @@ def _draw(root: Path, on_error: str) -> tuple[list[Locale], dict[str, LocaleDraw
     return locales, draws, skipped
 
 
-def _selected(draws: dict[str, LocaleDraw], splits: tuple[str, ...]) -> list[SelectedClip]:
-    """The clips of the requested splits, in published order."""
+def _selected(draws: dict[str, LocaleDraw], splits: tuple[str, ...]) -> list[SourceClip]:
+    """The clips of the requested splits, in published order, with the paths of their MP3 files."""
     train = [clip for name in draws for clip in draws[name].train]
     ids = [f"cvss_train_{at:04d}" for at in range(1, len(train) + 1)]
     validation = carve_validation(ids)
     selected = [
-        SelectedClip(item_id, "validation" if item_id in validation else "train", at, clip)
+        _source_clip(item_id, "validation" if item_id in validation else "train", at, clip)
         for at, (item_id, clip) in enumerate(zip(ids, train, strict=True))
     ]
     test = in_test_order({name: draws[name].test for name in draws})
     selected += [
-        SelectedClip(f"cvss_test_{at + 1:04d}", "test", at, clip) for at, clip in enumerate(test)
+        _source_clip(f"cvss_test_{at + 1:04d}", "test", at, clip) for at, clip in enumerate(test)
     ]
-    return [each for each in selected if each.split in splits]
+    return [clip for clip in selected if clip.split in splits]
 
 
-def _decode(
-    clips: Sequence[SpontaneousClip], folder: Path, progress: Progress
-) -> list[ResampledFile]:
+def _source_clip(item_id: str, split: str, position: int, clip: SpontaneousClip) -> SourceClip:
+    return SourceClip(
+        item_id, safe_id(clip.path.stem), split, position, clip.path,
+        clip.speaker_id, clip.prompt_id, clip.transcription,
+    )  # fmt: skip
+
+
+def _decode(clips: Sequence[SourceClip], folder: Path, progress: Progress) -> list[ResampledFile]:
     files = []
     with ThreadPoolExecutor(N_DECODERS) as pool, progress.bar("Decoding", len(clips)) as step:
         for file in pool.map(lambda clip: _resample(clip.path, folder), clips):

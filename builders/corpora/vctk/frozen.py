@@ -28,12 +28,8 @@ def read_vctk_list(path: Path = VCTK_LIST) -> tuple[VctkListRow, ...]:
     with path.open(encoding="utf-8", newline="") as file:
         return tuple(
             VctkListRow(
-                row["test_item_id"],
-                row["clip_id"],
-                float(row["audio_duration_sec"]),
-                float(row["onset_sec"]),
-                float(row["offset_sec"]),
-                int(row["onset_num_segments"]),
+                row["test_item_id"], row["clip_id"], float(row["audio_duration_sec"]),
+                float(row["onset_sec"]), float(row["offset_sec"]), int(row["onset_num_segments"]),
             )
             for row in csv.DictReader(file)
-        )
+        )  # fmt: skip

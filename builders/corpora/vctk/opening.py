@@ -9,20 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from builders.corpora.base import (
-    SILENT,
-    Corpus,
-    CorpusError,
-    Skipped,
-    SourceClip,
-    check_option,
-)
-from builders.corpora.reading.partition import (
-    VALIDATION_SHARE,
-    carve_validation,
-    check_splits,
-    partition,
-)
+from builders.corpora.base import SILENT, Corpus, CorpusError, Skipped, SourceClip, check_option
+from builders.corpora.reading.partition import carve_validation, check_splits, partition
 from builders.corpora.vctk.frozen import VctkListRow, read_vctk_list
 from builders.corpora.vctk.layout import VctkClip, VctkFolder, VctkRecording, measure, scan
 from builders.corpora.vctk.selection import (
@@ -53,9 +41,7 @@ def open_vctk(
     selection: str = "published",
     microphone: str = "mic1",
     min_duration_s: float | None = None,
-    exclude: Sequence[str] = EXCLUDED,
     on_error: str = "stop",
-    validation_share: float = VALIDATION_SHARE,
     progress: Progress = SILENT,
 ) -> Corpus:
     """The selected clips of a VCTK folder, version 0.80 or 0.92.
@@ -70,9 +56,7 @@ def open_vctk(
         microphone: `mic1` or `mic2`, for 0.92.
         min_duration_s: Shorter clips are excluded; 3 s for `published`, 0 for `all`. The test
             clips of `frozen` are taken whatever their length.
-        exclude: Clip ids never taken in `published` and `all`, and in the train split of `frozen`.
         on_error: `stop` or `skip` at a clip of the frozen list that is missing.
-        validation_share: Share of the train clips that become validation; 0 for none.
         progress: Shows how many files have been read.
 
     Raises:
@@ -84,9 +68,7 @@ def open_vctk(
     folder = scan(root, microphone=microphone)
     if min_duration_s is None:
         min_duration_s = 0.0 if selection == "all" else MIN_DURATION_S
-    selector = VctkSelector(
-        folder, splits, min_duration_s, tuple(exclude), validation_share, progress
-    )
+    selector = VctkSelector(folder, splits, min_duration_s, progress)
     if selection == "all":
         clips = selector.every_clip()
     elif selection == "published":
@@ -112,8 +94,6 @@ class VctkSelector:
     folder: VctkFolder
     splits: tuple[str, ...] = ("test",)
     min_duration_s: float = MIN_DURATION_S
-    exclude: tuple[str, ...] = EXCLUDED
-    validation_share: float = VALIDATION_SHARE
     progress: Progress = SILENT
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -124,7 +104,7 @@ class VctkSelector:
         self.notes.append(
             f"Test clips drawn by the published rules: seed {SEED}, {len(self.candidates())} "
             f"candidate speakers, at least {self.min_duration_s:g} s, without "
-            f"{', '.join(self.exclude) or 'any exclusion'}."
+            f"{', '.join(EXCLUDED)}."
         )
         clips = [_source_clip(numbered, "test", at) for at, numbered in enumerate(test)]
         train = self.train(test_speakers, {numbered.clip.text for numbered in test})
@@ -134,14 +114,8 @@ class VctkSelector:
         """Test speakers and test clips by the published rules."""
         rng = random.Random(SEED)
         speakers = draw_speakers((self.folder.speakers[name] for name in self.candidates()), rng)
-        clips = draw_test_clips(
-            speakers,
-            self.clips_of(speakers),
-            rng,
-            min_duration_s=self.min_duration_s,
-            exclude=self.exclude,
-        )
-        return speakers, clips
+        clips = self.clips_of(speakers)
+        return speakers, draw_test_clips(speakers, clips, rng, min_duration_s=self.min_duration_s)
 
     def frozen(self, on_error: str) -> tuple[SourceClip, ...]:
         """The listed test clips, and a published train list that goes with them."""
@@ -171,7 +145,7 @@ class VctkSelector:
     def every_clip(self) -> tuple[SourceClip, ...]:
         """Every clip that is long enough; train clips whose text is in test are excluded."""
         recordings = [r for group in self.folder.recordings.values() for r in group]
-        excluded = [r.clip_id for r in recordings if r.clip_id in self.exclude]
+        excluded = [r.clip_id for r in recordings if r.clip_id in EXCLUDED]
         self.skipped += [Skipped(clip_id, "on the exclusion list") for clip_id in excluded]
         clips = []
         for clip in self.measure(r for r in recordings if r.clip_id not in excluded):
@@ -185,12 +159,7 @@ class VctkSelector:
         self.notes.append(
             f"Every clip of {self.min_duration_s:g} s or longer; not the published selection."
         )
-        divided = partition(
-            clips,
-            splits=self.splits,
-            validation_share=self.validation_share,
-            shared_texts="drop",
-        )
+        divided = partition(clips, splits=self.splits, shared_texts="drop")
         self.skipped += divided.skipped
         return divided.clips
 
@@ -206,12 +175,9 @@ class VctkSelector:
             test_texts,
             random.Random(SEED),
             min_duration_s=self.min_duration_s,
-            exclude=self.exclude,
         )
         ids = [item_id for item_id, _ in numbered]
-        carved = (
-            carve_validation(ids, self.validation_share) if self.validation_share else frozenset()
-        )
+        carved = carve_validation(ids)
         self.notes.append(
             f"{len(ids)} train clips by the published rules, {len(carved)} of them set aside for "
             "validation by the SHA-256 of their item id."

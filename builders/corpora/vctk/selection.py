@@ -105,7 +105,7 @@ def draw_test_clips(
         clips: Per speaker.
         rng: The generator `draw_speakers` used, in the state it left it.
         min_duration_s: Shorter clips are not drawn.
-        exclude: VctkClip ids never drawn.
+        exclude: Clip ids never drawn.
 
     Raises:
         CorpusError: A speaker has fewer than two clips to draw from.
@@ -145,7 +145,7 @@ def draw_train_clips(
         rng: A new generator, not the one of the test draw.
         n_clips: How many in all.
         min_duration_s: Shorter clips are not taken.
-        exclude: VctkClip ids never taken. The published ones belong to test speakers.
+        exclude: Clip ids never taken. The published ones belong to test speakers.
 
     Raises:
         CorpusError: No speaker is left, or the texts run out.

@@ -14,8 +14,8 @@ import pytest
 
 from builders.corpora import voices
 from builders.corpora.base import CorpusError
-from builders.corpora.voice_sentences import SENTENCES
 from builders.corpora.voices import (
+    SENTENCES,
     Utterance,
     clip_name,
     finish,
