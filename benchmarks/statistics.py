@@ -19,7 +19,7 @@ from otoscope.statistics.direction import score_directions
 from otoscope.statistics.pairs import bootstrap_difference, paired_counts
 
 N_PAIRS, N_DRAWS, N_ROUNDS = 2400, 10_000, 5
-TARGET = 300.0
+TARGET = 100.0
 N_ANSWERS, TARGET_S = 21_600, 3.0
 
 

@@ -36,8 +36,8 @@ from otoscope.statistics.clustered_pairs import clustered_difference
 from otoscope.statistics.design_effect import paired_design_effect
 from otoscope.statistics.multiplicity import holm
 from otoscope.statistics.pairs import (
-    Difference,
     PairedCounts,
+    PairedDifference,
     bootstrap_difference,
     mcnemar_exact,
     paired_counts,
@@ -85,8 +85,8 @@ class ComparedGroup:
     category: str | None
     counts: PairedCounts
     n_clusters: int
-    by_source: Difference
-    bootstrap: Difference
+    by_source: PairedDifference
+    bootstrap: PairedDifference
     p_value: float
     p_holm: float | None
     detectable: float

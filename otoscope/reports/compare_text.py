@@ -11,7 +11,7 @@ from otoscope.reports.compare import ComparedGroup, ComparedRun, Comparison
 from otoscope.reports.pairing import setting
 from otoscope.reports.tables import MISSING
 from otoscope.reports.terminal import table, visible
-from otoscope.statistics.pairs import Difference
+from otoscope.statistics.pairs import PairedDifference
 
 SHARES = ("n", "A %", "B %", "A - B", "clustered CI", "bootstrap CI")
 TESTS = ("only A", "only B", "p", "p Holm", "detectable")
@@ -111,7 +111,7 @@ def _values(group: ComparedGroup) -> dict[str, str]:
     return dict(zip((*SHARES, *TESTS), values, strict=True))
 
 
-def _interval(difference: Difference) -> str:
+def _interval(difference: PairedDifference) -> str:
     return f"{_points(difference.low)} … {_points(difference.high)}"
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from otoscope.errors import InvalidValue
 from otoscope.statistics.labels import Column
 
 Scores = dict[str, Any]
@@ -20,25 +21,24 @@ def break_down(
 ) -> Scores:
     """Scores of all items; and, under each name in `by`, of the items of each of its values.
 
-    Values are told apart by their text and come in its order. Random draws start from `seed` for
-    all items, and again for each name, whose values share them in that order: the published way
-    with the categories of one model.
+    Values are compared and sorted as text. The generator is seeded once for all items, and again
+    for each name, whose values share it in that order: the published way with categories.
 
     Args:
-        n_items: How many items there are.
+        n_items: Number of items.
         by: Name of a breakdown to its value for each item.
-        score: From the positions of items, and where draws come from, to their scores.
-        seed: Start of the draws.
+        score: From the positions of items and a generator to their scores.
+        seed: Seed of the generators.
 
     Raises:
-        ValueError: A breakdown of another length, or one named like a score.
+        InvalidValue: A breakdown of another length, or one named like a score.
     """
     result = score(np.arange(n_items), np.random.default_rng(seed))
     for name, values in (by or {}).items():
         if len(values) != n_items:
-            raise ValueError(f"breakdown {name!r} has {len(values)} values for {n_items} items")
+            raise InvalidValue(f"breakdown {name!r} has {len(values)} values for {n_items} items")
         if name in result:
-            raise ValueError(f"a breakdown cannot be named {name!r}: that is a score")
+            raise InvalidValue(f"a breakdown cannot be named {name!r}: that is a score")
         rng = np.random.default_rng(seed)
         result[name] = {value: score(items, rng) for value, items in _groups(values)}
     return result
@@ -51,7 +51,7 @@ def _groups(values: Column) -> Iterable[tuple[str, np.ndarray]]:
 
 
 def plain(scores: Mapping[str, Any]) -> Scores:
-    """The same with Python numbers, and None for what is not defined.
+    """The same with Python numbers, and None for NaN.
 
     >>> plain({"n": np.int64(0), "accuracy": float("nan")})
     {'n': 0, 'accuracy': None}

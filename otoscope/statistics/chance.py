@@ -1,24 +1,24 @@
-"""Is a share of right answers more than guessing would give?"""
+"""Exact test of a share of correct answers against a chance level."""
 
 from scipy.stats import binomtest
 
 
 def chance_p_value(n_correct: int, n: int, *, chance: float = 0.5) -> float:
-    """Two-sided exact binomial p-value of "answers are right with probability `chance`".
+    """Two-sided exact binomial p-value of "answers are correct with probability `chance`".
 
-    It takes answers as independent. Where several are about one source, also look whether the
-    clustered interval holds `chance`. Without any answer nothing speaks against guessing: 1.
+    For independent answers. Where several are about one source, check as well whether the clustered
+    interval contains `chance`. Without any answer: 1.
 
     >>> chance_p_value(1, 8)  # 2 · (1 + 8) / 256
     0.0703125
 
     Args:
-        n_correct: How many were right.
-        n: Of how many.
-        chance: Probability that a guess is right.
+        n_correct: Number of correct answers.
+        n: Number of answers.
+        chance: The chance level.
 
     Raises:
-        ValueError: Counts that cannot be, or a chance outside [0, 1].
+        ValueError: Impossible counts, or a chance outside [0, 1].
     """
     if not 0 <= n_correct <= n:
         raise ValueError(f"expected 0 <= n_correct <= n, got n_correct={n_correct}, n={n}")

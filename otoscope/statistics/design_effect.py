@@ -1,4 +1,4 @@
-"""How much less a set of clustered questions says than as many independent ones."""
+"""Design effect: variance inflation by clusters."""
 
 import numpy as np
 from jaxtyping import Bool, Shaped
@@ -9,17 +9,17 @@ def paired_design_effect(
     second: Bool[np.ndarray, " n_items"],
     clusters: Shaped[np.ndarray, " n_names"],
 ) -> float:
-    """Variance of the paired difference with its clusters over that of independent questions.
+    """Variance of the paired difference with clusters over that of independent questions.
 
-    Without any spread the two are the same: 1. One cluster, or no questions: NaN.
+    1 where there is no variance. NaN for one cluster or no questions.
 
     >>> right, wrong = np.array([True, True, False, False]), np.zeros(4, dtype=bool)
     >>> paired_design_effect(right, wrong, np.array([1, 1, 2, 2]))  # 2/1 · (1² + 1²) / (4 · 0.5²)
     4.0
 
     Args:
-        first, second: Whether each question was answered rightly; item i is the same question.
-        clusters: Which cluster (source clip) each question belongs to.
+        first, second: Whether each answer is correct; item i is the same question.
+        clusters: Cluster (source clip) of each question.
 
     Raises:
         ValueError: Lengths differ.

@@ -1,4 +1,4 @@
-"""Does it rise or fall? Scores of answers with two labels, `decrease` and `increase`."""
+"""Scores of answers with the two labels `decrease` and `increase`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,10 +7,10 @@ import numpy as np
 from otoscope.statistics.breakdowns import Scores, break_down, plain
 from otoscope.statistics.chance import chance_p_value
 from otoscope.statistics.intervals import clustered_interval, wilson
-from otoscope.statistics.labels import Coded, Column, code, confusion, ratio
+from otoscope.statistics.labels import Column, IndexedAnswers, confusion, index_answers, ratio
 from otoscope.statistics.simulation import SEED, binomial_simulation
 
-DIRECTIONS = ("decrease", "increase")
+DIRECTION_LABELS = ("decrease", "increase")
 
 
 def score_directions(
@@ -22,10 +22,9 @@ def score_directions(
     by: Mapping[str, Column] | None = None,
     seed: int = SEED,
 ) -> Scores:
-    """Accuracy and what lies behind it, over every item that was asked.
+    """Accuracy, its intervals and its components, over all items.
 
-    An unparsed answer is not correct. What is not defined is None: a share of nothing, an interval
-    without items. Keys, all shares from 0 to 1:
+    An unparsed answer is not correct. Undefined values are None. Keys, all shares from 0 to 1:
 
     - `n`, `n_correct`, `n_parsed`, `n_exact`: counts.
     - `accuracy`, with `wilson_low/high`, `simulation_low/high` (the published one), and
@@ -40,22 +39,22 @@ def score_directions(
       counts, gold first.
 
     Args:
-        references: Gold labels: names, or positions in `DIRECTIONS`.
+        references: Gold labels: names, or positions in `DIRECTION_LABELS`.
         answers: Parsed answers, None where unparsed.
         exact: Whether each raw answer was the bare word.
         clusters: Source of each item.
         by: Breakdowns: name to one value per item; nested under the name in the result.
-        seed: Start of the simulation's draws.
+        seed: Seed of the simulation.
 
     Raises:
-        ValueError: An unknown reference, or lengths differ.
+        ValueError: An unknown reference, or lengths that differ.
     """
-    coded = code(references, answers, DIRECTIONS)
+    indexed = index_answers(references, answers, DIRECTION_LABELS)
     flags = _of_length("exact flags", exact, len(answers)).astype(bool)
     names = None if clusters is None else _of_length("clusters", clusters, len(answers)).astype(str)
 
     def score(items: np.ndarray, rng: np.random.Generator) -> Scores:
-        chosen = coded.at(items)
+        chosen = indexed.at(items)
         result = _shares(chosen, flags[items]) | _intervals(chosen, rng)
         if names is not None:
             spread = clustered_interval(chosen.gold == chosen.answer, names[items])
@@ -69,13 +68,13 @@ def score_directions(
     return plain(break_down(len(answers), by, score, seed=seed))
 
 
-def _shares(coded: Coded, exact: np.ndarray) -> Scores:
-    counts = confusion(coded)
+def _shares(indexed: IndexedAnswers, exact: np.ndarray) -> Scores:
+    counts = confusion(indexed)
     (fall, fall_as_rise, *_), (rise_as_fall, rise, *_) = counts.tolist()
     n_fall, n_rise = counts.sum(axis=1).tolist()
     unparsed_fall, unparsed_rise = counts[:, -1].tolist()
     n, n_correct, n_exact = n_fall + n_rise, fall + rise, int(exact.sum())
-    n_parsed, said_rise = n - unparsed_fall - unparsed_rise, rise + fall_as_rise
+    n_parsed, n_increase = n - unparsed_fall - unparsed_rise, rise + fall_as_rise
     by_label = [ratio(fall, n_fall), ratio(rise, n_rise)]
     occurring = [share for share, size in zip(by_label, (n_fall, n_rise), strict=True) if size]
     return {
@@ -85,17 +84,17 @@ def _shares(coded: Coded, exact: np.ndarray) -> Scores:
         "n_exact": n_exact,
         "accuracy": ratio(n_correct, n),
         "accuracy_parsed": ratio(n_correct, n_parsed),
-        "accuracy_exact": ratio(int(np.sum(exact & (coded.gold == coded.answer))), n),
+        "accuracy_exact": ratio(int(np.sum(exact & (indexed.gold == indexed.answer))), n),
         "accuracy_decrease": by_label[0],
         "accuracy_increase": by_label[1],
         "balanced_accuracy": ratio(sum(occurring), len(occurring)),
-        "precision_increase": ratio(rise, said_rise),
+        "precision_increase": ratio(rise, n_increase),
         "recall_increase": by_label[1],
-        "f1_increase": ratio(2 * rise, said_rise + n_rise),
+        "f1_increase": ratio(2 * rise, n_increase + n_rise),
         "parsed_rate": ratio(n_parsed, n),
         "exact_rate": ratio(n_exact, n),
-        "increase_share": ratio(said_rise, n_parsed),
-        "increase_share_all": ratio(said_rise, n),
+        "increase_share": ratio(n_increase, n_parsed),
+        "increase_share_all": ratio(n_increase, n),
         "unparsed_decrease": unparsed_fall,
         "unparsed_increase": unparsed_rise,
         "decrease_as_decrease": fall,
@@ -105,8 +104,8 @@ def _shares(coded: Coded, exact: np.ndarray) -> Scores:
     }
 
 
-def _intervals(coded: Coded, rng: np.random.Generator) -> Scores:
-    n, n_correct = coded.gold.size, int(np.sum(coded.gold == coded.answer))
+def _intervals(indexed: IndexedAnswers, rng: np.random.Generator) -> Scores:
+    n, n_correct = indexed.gold.size, int(np.sum(indexed.gold == indexed.answer))
     score, simulated = wilson(n_correct, n), binomial_simulation(n_correct, n, rng=rng)
     return {
         "wilson_low": score.low,

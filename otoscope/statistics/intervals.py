@@ -1,7 +1,7 @@
-"""Intervals for a proportion of right answers.
+"""Intervals for a proportion of correct answers.
 
-Answers about variants of one source clip are not independent: what makes a source hard makes all
-of its variants hard. Intervals over them resample or weigh whole sources (clusters).
+Answers about variants of one source clip are not independent: a difficult source is difficult in
+all of its variants. Intervals over them resample or weigh whole sources (clusters).
 """
 
 from typing import NamedTuple
@@ -24,19 +24,17 @@ UNKNOWN = Interval(float("nan"), float("nan"), float("nan"))
 
 
 def wilson(n_correct: int, n: int, *, confidence: float = 0.95) -> Interval:
-    """Wilson's score interval for independent answers.
-
-    Without any answer nothing is known: all NaN.
+    """Wilson's score interval for independent answers; all NaN without any.
 
     >>> [round(bound, 3) for bound in wilson(8, 10)]
     [0.8, 0.49, 0.943]
 
     Raises:
-        ValueError: Counts that cannot be, or a confidence outside (0, 1).
+        ValueError: Impossible counts, or a confidence outside (0, 1).
 
     Source: E. B. Wilson (1927), https://doi.org/10.1080/01621459.1927.10502953
     """
-    _check_confidence(confidence)
+    check_draws(confidence)
     if not 0 <= n_correct <= n:
         raise ValueError(f"expected 0 <= n_correct <= n, got n_correct={n_correct}, n={n}")
     if n == 0:
@@ -55,20 +53,20 @@ def clustered_interval(
 ) -> Interval:
     """Interval of a proportion whose items come in clusters, from the spread between clusters.
 
-    The estimate is the plain share of right items (a ratio estimator: clusters may differ in
-    size), or the mean of the groups' shares; its variance comes from each cluster's excess of right
-    items over its expectation; the interval is Student's t with one degree of freedom less than
-    there are clusters, on the logit scale so that it stays within 0 to 1.
+    The estimate is the plain share of correct items (a ratio estimator: clusters may differ in
+    size), or the mean of the groups' shares. Its variance comes from each cluster's excess of
+    correct items over the expectation. The interval is Student's t with one degree of freedom less
+    than there are clusters, on the logit scale so that it stays within 0 to 1.
 
-    Where there is no spread to measure, the data hold as much information as there are clusters,
-    and the interval is Wilson's for that many items: all right, all wrong, or every cluster with
-    the same share. One cluster says nothing about others: its interval is 0 to 1. No items: NaN.
+    Without spread between clusters (all correct, all wrong, or equal shares) the effective number
+    of items is the number of clusters, and the interval is Wilson's for that many. One cluster: 0
+    to 1. No items: NaN.
 
     Args:
-        correct: Whether each item was right.
-        clusters: Which cluster (source clip) each item belongs to: names or numbers.
-        groups: What counts alike however many items it has: with the two labels, the estimate is
-            the balanced accuracy. A cluster may have items of several groups.
+        correct: Whether each item is correct.
+        clusters: Cluster (source clip) of each item: names or numbers.
+        groups: Groups of equal weight whatever their size: with the labels, the estimate is the
+            balanced accuracy. A cluster may have items of several groups.
         confidence: Coverage, 0.95 by default.
 
     Raises:
@@ -77,7 +75,7 @@ def clustered_interval(
     Source: W. G. Cochran (1977), Sampling Techniques, 3rd ed., sections 6.3 and 9A.1 (ratio
     estimates of proportions in clusters); logit intervals as in survey software.
     """
-    _check_confidence(confidence)
+    check_draws(confidence)
     if correct.size != clusters.size:
         raise ValueError(f"{correct.size} answers but {clusters.size} cluster names")
     if groups is not None and groups.size != correct.size:
@@ -111,44 +109,51 @@ def bootstrap_interval(
 ) -> Interval:
     """Percentile interval from resampling whole clusters with replacement.
 
-    A check on `clustered_interval` that assumes no shape. It cannot see past the data: with no
-    spread between clusters, or one cluster, it has width zero. No items: NaN.
+    A check on `clustered_interval` without its distributional assumption. With no spread between
+    clusters, or one cluster, it has width zero. No items: NaN.
 
     Args:
         correct, clusters, confidence: As in `clustered_interval`.
-        rng: Where the resamples come from; the same state gives the same interval.
-        n_resamples: How many.
+        rng: Source of the resamples; the same state gives the same interval.
+        n_resamples: Their number.
 
     Raises:
         ValueError: Lengths differ, fewer than one resample, or a confidence outside (0, 1).
     """
-    _check_confidence(confidence)
+    check_draws(confidence, n_resamples=n_resamples)
     if correct.size != clusters.size:
         raise ValueError(f"{correct.size} answers but {clusters.size} cluster names")
-    if n_resamples < 1:
-        raise ValueError(f"n_resamples must be at least 1, got {n_resamples}")
     if correct.size == 0:
         return UNKNOWN
     _, member = np.unique(clusters, return_inverse=True)
     size, right = np.bincount(member), np.bincount(member, weights=correct)
+    # one row of cluster numbers for each resample
     drawn = rng.integers(len(size), size=(n_resamples, len(size)))
     shares = right[drawn].sum(axis=1) / size[drawn].sum(axis=1)
-    estimate = float(correct.mean())
-    low, high = np.quantile(shares, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Interval(estimate, min(float(low), estimate), max(float(high), estimate))
+    return percentile_interval(float(correct.mean()), shares, confidence)
 
 
 def means_of_groups(
     values: np.ndarray, groups: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean of each group, which group each item belongs to, and sizes; without groups, of all."""
+    """Mean of each group, the group of each item, and group sizes; one group by default."""
     if groups is None:
         return np.array([values.mean()]), np.zeros(values.size, int), np.array([values.size])
     _, group, size = np.unique(groups, return_inverse=True, return_counts=True)
     return np.bincount(group, weights=values) / size, group, size
 
 
-def _check_confidence(confidence: float) -> None:
+def percentile_interval(estimate: float, draws: np.ndarray, confidence: float) -> Interval:
+    """The middle `confidence` of the draws, extended to contain the estimate."""
+    low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(estimate, min(float(low), estimate), max(float(high), estimate))
+
+
+def check_draws(confidence: float, **n_draws: int) -> None:
+    """Rejects a confidence outside (0, 1), and a number of draws below 1 by its name."""
+    for name, n in n_draws.items():
+        if n < 1:
+            raise ValueError(f"{name} must be at least 1, got {n}")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
 

@@ -1,10 +1,12 @@
-"""Gold labels and answers, counted against one another."""
+"""Gold labels and answers as indices, and their confusion matrix."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int
+
+from otoscope.errors import InvalidValue
 
 Column = Sequence[Any] | np.ndarray
 """One value for each item."""
@@ -17,13 +19,13 @@ def label_names(references: Column, labels: Sequence[str]) -> list[str]:
     ['increase', 'decrease', 'increase']
 
     Raises:
-        ValueError: A reference is neither.
+        InvalidValue: A reference is neither.
     """
     known = {**{str(i): label for i, label in enumerate(labels)}, **{name: name for name in labels}}
     names = []
     for i, reference in enumerate(references):
         if reference is None or str(reference) not in known:
-            raise ValueError(
+            raise InvalidValue(
                 f"reference {i} is {reference!r}, which is none of the labels {list(labels)} "
                 f"nor a number from 0 to {len(labels) - 1}"
             )
@@ -31,7 +33,7 @@ def label_names(references: Column, labels: Sequence[str]) -> list[str]:
     return names
 
 
-class Coded(NamedTuple):
+class IndexedAnswers(NamedTuple):
     """Gold labels and answers as positions in `labels`, one entry per item.
 
     Attributes:
@@ -45,22 +47,22 @@ class Coded(NamedTuple):
     gold: Int[np.ndarray, " n_items"]
     answer: Int[np.ndarray, " n_items"]
 
-    def at(self, chosen: np.ndarray) -> "Coded":
+    def at(self, chosen: np.ndarray) -> "IndexedAnswers":
         """The chosen items only."""
-        return Coded(self.labels, self.gold[chosen], self.answer[chosen])
+        return IndexedAnswers(self.labels, self.gold[chosen], self.answer[chosen])
 
 
-def code(
+def index_answers(
     references: Column,
     answers: Sequence[str | None],
     labels: Sequence[str],
-) -> Coded:
-    """Items ready for counting.
+) -> IndexedAnswers:
+    """Gold labels and answers as positions in `labels`.
 
     Args:
         references: Gold labels, as names or positions.
         answers: Parsed answers; None where unparsed.
-        labels: All labels there are, in the order that numbers refer to.
+        labels: All labels, in the order that positions refer to.
 
     Raises:
         ValueError: An unknown reference, lengths differ, or no or repeated labels.
@@ -73,21 +75,23 @@ def code(
     gold = [position[name] for name in label_names(references, labels)]
     other = len(labels)
     answer = [other + 1 if a is None else position.get(a, other) for a in answers]
-    return Coded(tuple(labels), np.array(gold, dtype=np.int64), np.array(answer, dtype=np.int64))
+    return IndexedAnswers(
+        tuple(labels), np.array(gold, dtype=np.int64), np.array(answer, dtype=np.int64)
+    )
 
 
-def confusion(coded: Coded) -> Int[np.ndarray, "n_labels n_answers"]:
+def confusion(indexed: IndexedAnswers) -> Int[np.ndarray, "n_labels n_answers"]:
     """Counts by gold label (row) and answer (column).
 
-    The last two columns are answers with a label that is none of them, and unparsed ones.
+    The last two columns are answers with any other label, and unparsed ones.
     """
-    n_answers = len(coded.labels) + 2
+    n_answers = len(indexed.labels) + 2
     flat = np.bincount(
-        coded.gold * n_answers + coded.answer, minlength=len(coded.labels) * n_answers
+        indexed.gold * n_answers + indexed.answer, minlength=len(indexed.labels) * n_answers
     )
-    return flat.reshape(len(coded.labels), n_answers)
+    return flat.reshape(len(indexed.labels), n_answers)
 
 
 def ratio(part: float | int, whole: int) -> float:
-    """A share of something, NaN of nothing."""
+    """A quotient; NaN where the whole is 0."""
     return float(part / whole) if whole else float("nan")

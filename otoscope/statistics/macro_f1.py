@@ -1,7 +1,7 @@
-"""Macro F1 of answers with several labels, and what guessing would get.
+"""Macro F1 of answers with several labels, and the baselines of guessing.
 
-Class sizes differ between the question formats, so a fixed "chance" of one over the number of
-classes says little: what a constant answer and uniform guessing get depends on the sizes.
+Class sizes differ between question formats, so one over the number of classes is not the chance
+level: constant answers and guessing score according to the class sizes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,21 +11,21 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from otoscope.statistics.breakdowns import Scores, break_down, plain
-from otoscope.statistics.intervals import UNKNOWN, Interval
-from otoscope.statistics.labels import Coded, Column, code, confusion, ratio
+from otoscope.statistics.intervals import UNKNOWN, Interval, percentile_interval
+from otoscope.statistics.labels import Column, IndexedAnswers, confusion, index_answers, ratio
 from otoscope.statistics.simulation import SEED
 
 N_RESAMPLES = 2000
 
 
-class Blind(NamedTuple):
-    """Macro F1 of strategies that ignore the sound, in proportions that class sizes imply.
+class GuessingBaselines(NamedTuple):
+    """Expected macro F1 of strategies that ignore the audio.
 
     Attributes:
-        constant: Always the same answer, for each label that could be it.
-        uniform: Every label equally often.
-        proportional: Each label as often as it is true. No blind strategy does better: it gives
-            one over the number of classes that occur.
+        constant: Of a constant answer, for each label.
+        uniform: Of guessing every label equally often.
+        proportional: Of guessing each label as often as it is true: one over the number of classes
+            that occur, the most that a strategy without audio can reach.
     """
 
     constant: dict[str, float]
@@ -61,38 +61,38 @@ def macro_f1(
     return np.where(n_classes > 0, total / np.maximum(n_classes, 1), np.nan)
 
 
-def blind_macro_f1(class_sizes: Mapping[str, int]) -> Blind:
-    """What guessing gets, with expected counts put in place of counts.
+def guessing_macro_f1(class_sizes: Mapping[str, int]) -> GuessingBaselines:
+    """Guessing baselines, with expected counts in place of counts.
 
-    Guessing each label with its own probability is worth 2·p·q / (p + q) for a class that makes up
-    p of the items and q of the answers.
+    The F1 of a class that makes up p of the items and q of the answers is 2·p·q / (p + q).
 
-    >>> blind = blind_macro_f1({"increase": 1200, "decrease": 1200, "constant": 100})
-    >>> round(max(blind.constant.values()), 3), round(blind.uniform, 3)
+    >>> guessing = guessing_macro_f1({"increase": 1200, "decrease": 1200, "constant": 100})
+    >>> round(max(guessing.constant.values()), 3), round(guessing.uniform, 3)
     (0.216, 0.286)
 
     Args:
-        class_sizes: Number of items of each label that may be answered, 0 for one that does not
-            occur. Without any item all is NaN.
+        class_sizes: Number of items of each label, 0 for one that does not occur. Without any item
+            all is NaN.
     """
     sizes = np.array(list(class_sizes.values()), dtype=np.float64)
     if sizes.sum() == 0:
         nothing = float("nan")
-        return Blind(dict.fromkeys(class_sizes, nothing), nothing, nothing)
+        return GuessingBaselines(dict.fromkeys(class_sizes, nothing), nothing, nothing)
     true = sizes / sizes.sum()
 
-    def worth(answered: np.ndarray) -> float:
+    def expected_f1(answered: np.ndarray) -> float:
         by_class = 2 * true * answered / np.where(true > 0, true + answered, 1)
         return float(by_class[true > 0].mean())
 
     constant = {
-        label: worth(row) for label, row in zip(class_sizes, np.eye(len(sizes)), strict=True)
+        label: expected_f1(row) for label, row in zip(class_sizes, np.eye(len(sizes)), strict=True)
     }
-    return Blind(constant, worth(np.full(len(sizes), 1 / len(sizes))), worth(true))
+    uniform = expected_f1(np.full(len(sizes), 1 / len(sizes)))
+    return GuessingBaselines(constant, uniform, expected_f1(true))
 
 
 def macro_f1_interval(
-    coded: Coded,
+    indexed: IndexedAnswers,
     clusters: np.ndarray | None,
     *,
     rng: np.random.Generator,
@@ -101,27 +101,38 @@ def macro_f1_interval(
 ) -> Interval:
     """Percentile bootstrap interval of macro F1, resampling whole clusters where they are given.
 
-    Wilson's interval is for shares of right answers, which macro F1 is not. Each resample averages
-    over the classes that occur in it. No items: NaN.
+    Each resample averages over the classes that occur in it. No items: NaN.
     """
-    if coded.gold.size == 0:
+    if indexed.gold.size == 0:
         return UNKNOWN
-    n_labels, n_answers = len(coded.labels), len(coded.labels) + 2
-    cell = coded.gold * n_answers + coded.answer
+    n_labels, n_answers = len(indexed.labels), len(indexed.labels) + 2
+    cell = indexed.gold * n_answers + indexed.answer
     if clusters is None:
         cells = np.bincount(cell, minlength=n_labels * n_answers)
         draws = rng.multinomial(cell.size, cells / cell.size, size=n_resamples)
     else:
         _, member = np.unique(clusters, return_inverse=True)
-        n_clusters = int(member.max()) + 1
-        per_cluster = np.zeros((n_clusters, n_labels * n_answers), dtype=np.int64)
-        np.add.at(per_cluster, (member, cell), 1)
-        times = rng.multinomial(n_clusters, np.full(n_clusters, 1 / n_clusters), size=n_resamples)
-        draws = times @ per_cluster
-    estimate = float(macro_f1(confusion(coded)))
+        counts = per_cluster(indexed, member)
+        draws = cluster_draws(len(counts), n_resamples, rng) @ counts
     scores = macro_f1(draws.reshape(n_resamples, n_labels, n_answers))
-    low, high = np.quantile(scores, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Interval(estimate, min(float(low), estimate), max(float(high), estimate))
+    return percentile_interval(float(macro_f1(confusion(indexed))), scores, confidence)
+
+
+def cluster_draws(
+    n_clusters: int, n_resamples: int, rng: np.random.Generator
+) -> Int[np.ndarray, "n_resamples n_clusters"]:
+    """How often each cluster occurs in each resample."""
+    return rng.multinomial(n_clusters, np.full(n_clusters, 1 / n_clusters), size=n_resamples)
+
+
+def per_cluster(
+    indexed: IndexedAnswers, member: Int[np.ndarray, " n_items"]
+) -> Int[np.ndarray, "n_clusters n_cells"]:
+    """The confusion matrix of each cluster in one row."""
+    n_answers = len(indexed.labels) + 2
+    counts = np.zeros((int(member.max()) + 1, len(indexed.labels) * n_answers), dtype=np.int64)
+    np.add.at(counts, (member, indexed.gold * n_answers + indexed.answer), 1)
+    return counts
 
 
 def score_macro_f1(
@@ -133,34 +144,34 @@ def score_macro_f1(
     by: Mapping[str, Column] | None = None,
     seed: int = SEED,
 ) -> Scores:
-    """Macro F1 over every item that was asked, and what guessing would get.
+    """Macro F1 over all items, and the guessing baselines.
 
-    What is not defined is None. Keys: `n`, `n_parsed`, `parsed_rate`, `accuracy`, `macro_f1` with
+    Undefined values are None. Keys: `n`, `n_parsed`, `parsed_rate`, `accuracy`, `macro_f1` with
     `macro_f1_low/high` (bootstrap; of whole clusters where given), `best_constant`,
     `uniform_guess`, `proportional_guess`, `f1_LABEL` for each label.
 
     Args:
         references: Gold labels: names, or positions in `labels`.
         answers: Parsed answers, None where unparsed.
-        labels: What may be answered.
+        labels: All labels.
         clusters: Source of each item.
         by: Breakdowns: name to one value per item; nested under the name in the result.
-        seed: Start of the bootstrap's draws.
+        seed: Seed of the bootstrap.
 
     Raises:
         ValueError: An unknown reference, or lengths differ.
     """
-    coded = code(references, answers, labels)
+    indexed = index_answers(references, answers, labels)
     if clusters is not None and len(clusters) != len(answers):
         raise ValueError(f"{len(clusters)} clusters for {len(answers)} answers")
     names = None if clusters is None else np.asarray(clusters).astype(str)
 
     def score(items: np.ndarray, rng: np.random.Generator) -> Scores:
-        chosen = coded.at(items)
+        chosen = indexed.at(items)
         counts = confusion(chosen)
         n, n_parsed = int(counts.sum()), int(counts[:, :-1].sum())
         interval = macro_f1_interval(chosen, None if names is None else names[items], rng=rng)
-        blind = blind_macro_f1(dict(zip(labels, counts.sum(axis=1).tolist(), strict=True)))
+        guessing = guessing_macro_f1(dict(zip(labels, counts.sum(axis=1).tolist(), strict=True)))
         return {
             "n": n,
             "n_parsed": n_parsed,
@@ -169,9 +180,9 @@ def score_macro_f1(
             "macro_f1": interval.estimate,
             "macro_f1_low": interval.low,
             "macro_f1_high": interval.high,
-            "best_constant": max(blind.constant.values()),
-            "uniform_guess": blind.uniform,
-            "proportional_guess": blind.proportional,
+            "best_constant": max(guessing.constant.values()),
+            "uniform_guess": guessing.uniform,
+            "proportional_guess": guessing.proportional,
             **{f"f1_{name}": f for name, f in zip(labels, f1_by_class(counts), strict=True)},
         }
 

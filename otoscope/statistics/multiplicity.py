@@ -1,14 +1,13 @@
-"""Many tests at once."""
+"""Correction for multiple tests."""
 
 import numpy as np
 from jaxtyping import Float
 
 
 def holm(p_values: Float[np.ndarray, " n_tests"]) -> Float[np.ndarray, " n_tests"]:
-    """Holm's adjusted p-values, in the order given; no tests give no p-values.
+    """Holm's adjusted p-values, in the order given.
 
-    Rejecting what lies below α keeps the chance of any false rejection below α, however the tests
-    depend on one another.
+    Rejecting those below α limits the family-wise error rate to α under any dependence.
 
     >>> holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()
     [0.03, 0.06, 0.06]

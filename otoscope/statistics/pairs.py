@@ -1,4 +1,4 @@
-"""Two sets of answers to the same questions, taken as independent questions.
+"""Paired comparison of two sets of answers to the same questions, taken as independent.
 
 Where several questions are about one source, see `otoscope.statistics.clustered_pairs`.
 """
@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool
-from scipy.fft import next_fast_len
 from scipy.stats import binomtest
 
+from otoscope.statistics.intervals import check_draws, percentile_interval
+
 N_DRAWS = 10_000
-ROUNDING = 1e-12  # no probability below this can be told from an error of the transform
 
 
 class PairedCounts(NamedTuple):
-    """How many questions both answered rightly, only the first, only the second, or neither."""
+    """Questions that both answered correctly, only the first, only the second, or neither."""
 
     both: int
     only_first: int
@@ -28,7 +28,7 @@ class PairedCounts(NamedTuple):
         return sum(self)
 
 
-class Difference(NamedTuple):
+class PairedDifference(NamedTuple):
     """Share right in the first minus share right in the second, within -1 to 1, or all NaN."""
 
     estimate: float
@@ -36,7 +36,7 @@ class Difference(NamedTuple):
     high: float
 
 
-UNKNOWN_DIFFERENCE = Difference(float("nan"), float("nan"), float("nan"))
+UNKNOWN_DIFFERENCE = PairedDifference(float("nan"), float("nan"), float("nan"))
 
 
 class McNemarResult(NamedTuple):
@@ -62,7 +62,7 @@ def paired_counts(
 def mcnemar_exact(counts: PairedCounts) -> McNemarResult:
     """Two-sided exact test of "both are right equally often".
 
-    Only discordant questions say anything. With none, nothing speaks against it: p is 1.
+    Only discordant questions carry information. Without any, p is 1.
 
     >>> mcnemar_exact(PairedCounts(40, 1, 7, 12)).p_value  # 2 · (1 + 8) / 256
     0.0703125
@@ -82,16 +82,13 @@ def bootstrap_difference(
     rng: np.random.Generator,
     n_draws: int = N_DRAWS,
     confidence: float = 0.95,
-) -> Difference:
-    """Percentile bootstrap interval of the difference in shares, without resampling any question.
+) -> PairedDifference:
+    """Percentile bootstrap interval of the difference in shares, for independent questions.
 
-    The four counts of a resample are multinomial, so the distribution of their difference is
-    known: that of one question, convolved with itself as often as there are questions. How often
-    each difference comes up in all resamples together is then one multinomial draw, however many
-    questions there are.
+    The four counts of a resample are multinomial, so they are drawn directly: two numbers a
+    resample, however many questions there are.
 
-    With no discordant questions, or nothing else of one kind, the width is zero: a bootstrap
-    cannot see past its data. No questions: NaN.
+    The width is zero where all questions have the same outcome. No questions: NaN.
 
     Args:
         counts: As `paired_counts` gives them.
@@ -103,41 +100,18 @@ def bootstrap_difference(
         ValueError: A negative count, no draws, or a confidence outside (0, 1).
     """
     _check(counts)
-    if n_draws < 1:
-        raise ValueError(f"n_draws must be at least 1, got {n_draws}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+    check_draws(confidence, n_draws=n_draws)
     if counts.n == 0:
         return UNKNOWN_DIFFERENCE
-    differences, weights = _difference_distribution(counts)
-    times = rng.multinomial(n_draws, weights)
-    return difference_of_draws(
-        (counts.only_first - counts.only_second) / counts.n,
-        np.repeat(differences, times) / counts.n,
-        confidence,
-    )
+    outcomes = np.array([counts.only_first, counts.only_second, counts.both + counts.neither])
+    draws = rng.multinomial(counts.n, outcomes / counts.n, size=n_draws)
+    estimate = (counts.only_first - counts.only_second) / counts.n
+    return difference_of_draws(estimate, (draws[:, 0] - draws[:, 1]) / counts.n, confidence)
 
 
-def _difference_distribution(counts: PairedCounts) -> tuple[np.ndarray, np.ndarray]:
-    """Each possible difference of a resample's counts, and its probability."""
-    n = counts.n
-    size = next_fast_len(2 * n + 1, real=True)  # room for -n to n; negative ones wrap to the end
-    one = np.zeros(size)
-    one[[1, -1, 0]] = counts.only_first, counts.only_second, counts.both + counts.neither
-    spectrum = np.fft.rfft(one / n)
-    power = np.abs(spectrum) ** n * np.exp(1j * n * np.angle(spectrum))
-    weights = np.fft.irfft(power, size)
-    weights[weights < ROUNDING] = 0
-    differences = np.arange(size)
-    differences[differences > size // 2] -= size
-    order = np.argsort(differences)
-    return differences[order], weights[order] / weights.sum()
-
-
-def difference_of_draws(estimate: float, draws: np.ndarray, confidence: float) -> Difference:
-    """The middle `confidence` of the draws, never leaving the estimate outside."""
-    low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Difference(estimate, min(float(low), estimate), max(float(high), estimate))
+def difference_of_draws(estimate: float, draws: np.ndarray, confidence: float) -> PairedDifference:
+    """Percentile interval of a difference; it always contains the estimate."""
+    return PairedDifference(*percentile_interval(estimate, draws, confidence))
 
 
 def _check(counts: PairedCounts) -> None:

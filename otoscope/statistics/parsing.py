@@ -1,4 +1,4 @@
-"""How many answers could be read, and how."""
+"""Shares of answers that were parsed, and by which rule."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,15 +17,15 @@ def score_parsing(
     *,
     by: Mapping[str, Column] | None = None,
 ) -> Scores:
-    """Shares of answers that were parsed and that were exact, and what they said.
+    """Shares of parsed and of exact answers, of labels and of parser rules.
 
-    What is not defined is None. Keys: `n`, `n_parsed`, `n_exact`, `parsed_rate` with
+    Undefined values are None. Keys: `n`, `n_parsed`, `n_exact`, `parsed_rate` with
     `wilson_low/high`, `exact_rate`; `labels`: share of each label among the parsed answers;
     `rules`: how often each rule fired.
 
     Args:
         answers: Parsed answers, None where unparsed.
-        rules: Which rule fired for each.
+        rules: The parser rule that applied to each.
         exact: Whether each raw answer was the bare word.
         by: Breakdowns: name to one value per item; nested under the name in the result.
 

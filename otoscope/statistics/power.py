@@ -1,4 +1,4 @@
-"""How small a difference could a comparison have found?"""
+"""Minimum detectable difference of a paired comparison."""
 
 import math
 
@@ -15,19 +15,18 @@ def minimum_detectable_difference(
 ) -> float:
     """Smallest difference of paired shares that McNemar's test finds with the given power.
 
-    Normal approximation. NaN where nothing is detectable: the difference would have to exceed the
-    share of discordant questions, which bounds it.
+    Normal approximation. NaN where none is detectable, since the difference cannot exceed the share
+    of discordant questions.
 
     >>> round(minimum_detectable_difference(2400, discordant_share=0.2), 4)
     0.0256
 
     Args:
         n: Number of questions that both answered.
-        discordant_share: Share of them that exactly one answers rightly, within 0 to 1.
+        discordant_share: Share of them that exactly one answers correctly, within 0 to 1.
         alpha: Two-sided level of the test.
-        power: Probability of finding it.
-        design_effect: How much larger the variance is than that of independent questions; n is
-            divided by it. 1 for independent questions.
+        power: Probability of detection.
+        design_effect: Variance inflation over independent questions; n is divided by it.
 
     Raises:
         ValueError: An argument outside its range.

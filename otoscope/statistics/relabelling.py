@@ -1,4 +1,4 @@
-"""Are two square tables about the same things alike in more than their rows and columns?"""
+"""Permutation test (QAP) of the association of two square tables with the same rows and columns."""
 
 from itertools import permutations
 
@@ -12,23 +12,22 @@ CHUNK = 20_000
 def relabelling_test(
     first: Float[np.ndarray, "n_rows n_columns"], second: Float[np.ndarray, "n_others n_their_own"]
 ) -> tuple[float, float]:
-    """How alike two tables are off their diagonals, and how often they would be by relabelling.
+    """Association of two tables off their diagonals, and its exact permutation p-value.
 
-    Cells of one row have much in common, and so have those of one column, so they cannot be
-    counted as if each were a trial of its own. Giving the things in the first table each other's
-    names, the same in rows and columns, keeps all of that and breaks only the tie to the second.
-    All n! ways are tried; nothing is drawn.
+    Cells of one row or column are dependent. Permuting rows and columns of the first table alike
+    keeps that dependence and removes only the association with the second. All n! permutations are
+    evaluated.
 
     >>> table = np.array([[0.0, 1, 1], [-1, 0, 1], [-1, -1, 0]])
-    >>> relabelling_test(table, table)  # 6 as it is; the other five orders agree less
+    >>> relabelling_test(table, table)  # 6 as given; the other five orders agree less
     (6.0, 0.16666666666666666)
 
     Args:
-        first, second: Signs, or centred ranks; a cell that says nothing is 0 in either.
+        first, second: Signs, or centred ranks; 0 for a cell without information.
 
     Returns:
-        The sum of products over the cells off the diagonal, and the share of relabellings, the
-        given one counted, whose sum is at least that: 1 / n! at best.
+        The sum of products over the cells off the diagonal, and the share of permutations, the
+        identity included, whose sum is at least that: 1 / n! at least.
 
     Raises:
         ValueError: Tables that are not square, differ in size or are larger than nine, or values
@@ -43,7 +42,7 @@ def relabelling_test(
     if n > MOST_NAMES:
         raise ValueError(f"{n} names have too many orders to try all; at most {MOST_NAMES}")
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
-        raise ValueError("cells must be finite; one that says nothing is 0")
+        raise ValueError("cells must be finite; use 0 for one without information")
     off = ~np.eye(n, dtype=bool)
     weights = np.where(off, second, 0.0)
     orders = np.array(list(permutations(range(n))), dtype=np.int8)

@@ -1,14 +1,14 @@
-"""How well one number tells two groups apart: the area under the ROC curve, within strata.
+"""How well one score separates two groups: the area under the ROC curve, within strata.
 
-An area of 0.5 means that the number says nothing, 1 that it is always greater in the positive
-group, 0 that it is always smaller.
+An area of 0.5 means no separation, 1 that the score is always higher in the positive group, 0 that
+it is always lower.
 """
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 from scipy.stats import t as student
 
-from otoscope.statistics.intervals import UNKNOWN, Interval, wilson_of_share
+from otoscope.statistics.intervals import UNKNOWN, Interval, check_draws, wilson_of_share
 
 
 def stratified_auc(
@@ -25,21 +25,21 @@ def stratified_auc(
     positive item has the higher score; a tie counts one half (Mann and Whitney's U over the number
     of pairs). Strata are averaged with the number of their pairs as weights.
 
-    The variance comes from each cluster's excess of won pairs over their expectation, pairs with
-    items of other clusters included; the interval is Student's t with one degree of freedom less
-    than there are clusters, on the logit scale. (Resampling clusters gives intervals that are too
-    short with few of them, and skewed: it compares a cluster with its own copy.)
+    The variance comes from each cluster's excess of won pairs over the expectation, pairs with
+    items of other clusters included. The interval is Student's t with one degree of freedom less
+    than there are clusters, on the logit scale. (A cluster bootstrap gives intervals that are too
+    short with few clusters, and skewed: it compares a cluster with its own copy.)
 
-    Where there is no spread to measure, the interval is Wilson's for as many items as there are
-    clusters, as in `clustered_interval`; save at 0.5 itself, which then is no accident of the
-    clusters but how the scores are made (the same under both labels), and has the interval 0.5 to
-    0.5. One cluster says nothing about others: 0 to 1.
+    Without spread between clusters the interval is Wilson's for as many items as there are
+    clusters, as in `clustered_interval`. The exception is an area of exactly 0.5, which then
+    follows from scores that are equal under both labels: the interval is 0.5 to 0.5. One cluster:
+    0 to 1.
 
     Args:
         scores: Finite numbers.
-        positive: Which group each item belongs to.
+        positive: Whether each item is in the positive group.
         strata: Only items of one stratum are compared.
-        clusters: Which cluster (source clip) each item belongs to.
+        clusters: Cluster (source clip) of each item.
         confidence: Coverage, 0.95 by default.
 
     Returns:
@@ -58,8 +58,7 @@ def stratified_auc(
         )
     if not np.isfinite(scores).all():
         raise ValueError(f"{np.sum(~np.isfinite(scores))} scores are NaN or infinite")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+    check_draws(confidence)
     names, member = np.unique(clusters, return_inverse=True)
     won, pairs = _pairs_of_clusters(scores, positive, strata, member, len(names))
     if not pairs.sum():
@@ -100,6 +99,7 @@ def _pairs_of_clusters(
             continue
         of_high, first_high, n_high = _runs(member[high])
         of_low, first_low, n_low = _runs(member[low])
+        # score of each pair (1 won, 1/2 tied), summed over the blocks of two clusters
         result = (np.sign(scores[high][:, None] - scores[low]) + 1) / 2
         summed = np.add.reduceat(np.add.reduceat(result, first_high), first_low, axis=1)
         won[np.ix_(of_high, of_low)] += summed
@@ -108,5 +108,5 @@ def _pairs_of_clusters(
 
 
 def _runs(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Each value of an ordered array, where it begins, and how often it comes."""
+    """Distinct values of a sorted array, their first positions and their counts."""
     return np.unique(ordered, return_index=True, return_counts=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from otoscope.statistics.intervals import UNKNOWN, Interval
+from otoscope.statistics.intervals import UNKNOWN, Interval, check_draws
 
 SEED = 1234
 N_DRAWS = 10_000
@@ -24,25 +24,22 @@ def binomial_simulation(
 ) -> Interval:
     """Interval from percentiles of `n_draws` draws of Binomial(n, n_correct / n) / n.
 
-    At 0 of n and n of n every draw is the same and the interval has width zero: a fault of the
-    method, kept so that numbers compare. Without any answer all is NaN and nothing is drawn.
+    At 0 of n and n of n every draw is the same and the interval has width zero: a flaw of the
+    method, reproduced for comparison. Without any answer all is NaN and nothing is drawn.
 
     Args:
-        n_correct: How many were right.
-        n: Of how many.
-        rng: Where the draws come from; published tables share one over their cells.
-        n_draws: How many draws.
+        n_correct: Number of correct answers.
+        n: Number of answers.
+        rng: Source of the draws; published tables share one over their cells.
+        n_draws: Number of draws.
         confidence: Coverage, 0.95 by default.
 
     Raises:
-        ValueError: Counts that cannot be, no draws, or a confidence outside (0, 1).
+        ValueError: Impossible counts, no draws, or a confidence outside (0, 1).
     """
     if not 0 <= n_correct <= n:
         raise ValueError(f"expected 0 <= n_correct <= n, got n_correct={n_correct}, n={n}")
-    if n_draws < 1:
-        raise ValueError(f"n_draws must be at least 1, got {n_draws}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+    check_draws(confidence, n_draws=n_draws)
     if n == 0:
         return UNKNOWN
     estimate = n_correct / n

@@ -1,7 +1,4 @@
-"""Answers among several labels, class by class, and what became of them in another model.
-
-Macro F1 is not a share of right answers, so its intervals resample whole clusters.
-"""
+"""Answers with several labels: scores by class, and comparison of two models."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -9,14 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int
 
-from otoscope.statistics.labels import Column, code, confusion
-from otoscope.statistics.macro_f1 import N_RESAMPLES, macro_f1
-from otoscope.statistics.pairs import Difference
+from otoscope.statistics.labels import Column, confusion, index_answers
+from otoscope.statistics.macro_f1 import N_RESAMPLES, cluster_draws, macro_f1, per_cluster
+from otoscope.statistics.pairs import PairedDifference, difference_of_draws
 from otoscope.statistics.simulation import SEED
 
 
 class ClassScore(NamedTuple):
-    """How one class fared; 0 where nothing was answered or nothing was right."""
+    """Scores of one class; 0 where it was never answered or never correctly."""
 
     n: int
     precision: float
@@ -35,31 +32,31 @@ def class_scores(
     Raises:
         ValueError: An unknown reference, or lengths differ.
     """
-    counts = confusion(code(references, answers, labels))
-    made = {}
+    counts = confusion(index_answers(references, answers, labels))
+    scores = {}
     for place, label in enumerate(labels):
         right, n, answered = (
             int(x) for x in (counts[place, place], counts[place].sum(), counts[:, place].sum())
         )
         precision, recall = right / answered if answered else 0.0, right / n if n else 0.0
-        made[label] = ClassScore(n, precision, recall, 2 * right / max(1, n + answered))
-    return made
+        scores[label] = ClassScore(n, precision, recall, 2 * right / max(1, n + answered))
+    return scores
 
 
 def crossed(
     first: Sequence[str | None], second: Sequence[str | None], labels: Sequence[str]
 ) -> Int[np.ndarray, "n_labels n_labels"]:
-    """How many items had which answer first (row) and which one afterwards (column).
+    """Contingency table of the first answers (rows) and the second answers (columns).
 
     >>> crossed(["A", "A", "B"], ["A", "B", "B"], "AB").tolist()
     [[1, 1], [0, 1]]
     """
     place: Mapping[str | None, int] = {label: n for n, label in enumerate(labels)}
-    made = np.zeros((len(labels), len(labels)), int)
+    table = np.zeros((len(labels), len(labels)), int)
     for one, other in zip(first, second, strict=True):
         if one in place and other in place:
-            made[place[one], place[other]] += 1
-    return made
+            table[place[one], place[other]] += 1
+    return table
 
 
 def macro_f1_difference(
@@ -71,10 +68,10 @@ def macro_f1_difference(
     *,
     n_resamples: int = N_RESAMPLES,
     seed: int = SEED,
-) -> Difference:
-    """Macro F1 of the first less that of the second, with a 95 % interval.
+) -> PairedDifference:
+    """Macro F1 of the first minus that of the second, with a 95 % cluster bootstrap interval.
 
-    Both are about the same items, so each resample draws the same clusters for both.
+    Both answer the same items, so each resample draws the same clusters for both.
 
     Raises:
         ValueError: An unknown reference, no items, or lengths differ.
@@ -84,17 +81,12 @@ def macro_f1_difference(
     _, member = np.unique(np.asarray(clusters).astype(str), return_inverse=True)
     if len(member) != len(references):
         raise ValueError(f"{len(member)} clusters for {len(references)} items")
-    n_clusters, n_labels = int(member.max()) + 1, len(labels)
     rng = np.random.default_rng(seed)
-    times = rng.multinomial(n_clusters, np.full(n_clusters, 1 / n_clusters), size=n_resamples)
-    found = []
+    times = cluster_draws(int(member.max()) + 1, n_resamples, rng)
+    estimates, draws = [], []
     for answers in (first, second):
-        coded = code(references, answers, labels)
-        per_cluster = np.zeros((n_clusters, n_labels * (n_labels + 2)), np.int64)
-        np.add.at(per_cluster, (member, coded.gold * (n_labels + 2) + coded.answer), 1)
-        drawn = (times @ per_cluster).reshape(n_resamples, n_labels, n_labels + 2)
-        found.append((float(macro_f1(confusion(coded))), macro_f1(drawn)))
-    (one, one_drawn), (other, other_drawn) = found
-    low, high = np.quantile(one_drawn - other_drawn, [0.025, 0.975])
-    estimate = one - other
-    return Difference(estimate, min(float(low), estimate), max(float(high), estimate))
+        indexed = index_answers(references, answers, labels)
+        drawn = (times @ per_cluster(indexed, member)).reshape(n_resamples, len(labels), -1)
+        estimates.append(float(macro_f1(confusion(indexed))))
+        draws.append(macro_f1(drawn))
+    return difference_of_draws(estimates[0] - estimates[1], draws[0] - draws[1], 0.95)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from otoscope.statistics.labels import code, confusion, label_names, ratio
+from otoscope.statistics.labels import confusion, index_answers, label_names, ratio
 
 LABELS = ["decrease", "increase"]
 
@@ -19,18 +19,18 @@ def test_anything_else_is_named_with_its_place(wrong):
 def test_confusion_has_a_column_for_strangers_and_one_for_the_unparsed():
     gold = ["increase", "increase", "increase", "decrease", "decrease"]
     answers = ["increase", "constant", None, "increase", "decrease"]
-    assert confusion(code(gold, answers, LABELS)).tolist() == [[1, 1, 0, 0], [0, 1, 1, 1]]
+    assert confusion(index_answers(gold, answers, LABELS)).tolist() == [[1, 1, 0, 0], [0, 1, 1, 1]]
 
 
 def test_nothing_is_a_table_of_zeros():
-    assert confusion(code([], [], LABELS)).tolist() == [[0] * 4] * 2
+    assert confusion(index_answers([], [], LABELS)).tolist() == [[0] * 4] * 2
 
 
 def test_lengths_and_labels_are_checked():
     with pytest.raises(ValueError, match="2 references but 1 answers"):
-        code([0, 1], ["increase"], LABELS)
+        index_answers([0, 1], ["increase"], LABELS)
     with pytest.raises(ValueError, match=r"labels must be distinct .* got \['a', 'a'\]"):
-        code([], [], ["a", "a"])
+        index_answers([], [], ["a", "a"])
 
 
 def test_share_of_nothing_is_nan():

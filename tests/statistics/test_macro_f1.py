@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
-from otoscope.statistics.labels import code, confusion
-from otoscope.statistics.macro_f1 import blind_macro_f1, macro_f1, score_macro_f1
+from otoscope.statistics.labels import confusion, index_answers
+from otoscope.statistics.macro_f1 import guessing_macro_f1, macro_f1, score_macro_f1
 
 TERNARY = ["decrease", "increase", "constant"]
 TERNARY_GOLD = ["increase"] * 1200 + ["decrease"] * 1200 + ["constant"] * 100
@@ -63,7 +63,7 @@ def test_guessing_gets_what_is_said_on_average(strategy):
     for _ in range(200):
         rows = np.array([rng.multinomial(n, share) for n in sizes.values()])
         found.append(float(macro_f1(np.pad(rows, ((0, 0), (0, 2))))))
-    assert getattr(blind_macro_f1(sizes), strategy) == pytest.approx(np.mean(found), abs=0.002)
+    assert getattr(guessing_macro_f1(sizes), strategy) == pytest.approx(np.mean(found), abs=0.002)
 
 
 @settings(max_examples=100)
@@ -76,9 +76,11 @@ def test_no_blind_strategy_beats_the_proportional_one(sizes, weights):
     said = np.array(weights[: len(sizes)]) / sum(weights[: len(sizes)])
     occurs = true > 0
     other = np.mean((2 * true * said / (true + said))[occurs])
-    blind = blind_macro_f1({str(i): size for i, size in enumerate(sizes)})
-    assert blind.proportional == pytest.approx(1 / occurs.sum())
-    assert max(other, blind.uniform, *blind.constant.values()) <= blind.proportional + 1e-12
+    guessing = guessing_macro_f1({str(i): size for i, size in enumerate(sizes)})
+    assert guessing.proportional == pytest.approx(1 / occurs.sum())
+    assert (
+        max(other, guessing.uniform, *guessing.constant.values()) <= guessing.proportional + 1e-12
+    )
 
 
 def test_clusters_widen_the_interval_when_clusters_differ():
@@ -108,8 +110,8 @@ def test_nothing_parsed_is_zero():
 def test_a_label_nobody_listed_is_named_and_an_answer_nobody_listed_is_wrong():
     with pytest.raises(ValueError, match="reference 0 is 'constant', which is none of"):
         score_macro_f1(["constant"], ["constant"], ["decrease", "increase"])
-    coded = code(["increase"], ["constant"], ["decrease", "increase"])
-    assert float(macro_f1(confusion(coded))) == 0
+    indexed = index_answers(["increase"], ["constant"], ["decrease", "increase"])
+    assert float(macro_f1(confusion(indexed))) == 0
 
 
 def test_clusters_of_another_length_are_named():

@@ -37,7 +37,7 @@ from otoscope.reports.tables import (
     cross_shares,
     share_matrix,
 )
-from otoscope.statistics.direction import DIRECTIONS
+from otoscope.statistics.direction import DIRECTION_LABELS
 from otoscope.statistics.labels import ratio
 from otoscope.statistics.macro_f1 import score_macro_f1
 
@@ -62,7 +62,9 @@ def bias_table(answered: Answered) -> ReportTable:
     """
     rows = []
     for run, clips in answered:
-        kinds = {CLIPS_WITH[label]: clips[clips["label"] == label] for label in DIRECTIONS[::-1]}
+        kinds = {
+            CLIPS_WITH[label]: clips[clips["label"] == label] for label in DIRECTION_LABELS[::-1]
+        }
         for kind, answers in (kinds | {CLIPS_WITH[None]: unchanged(run)}).items():
             groups = dict(list(answers.groupby("queried_attribute")))
             for queried, own in ({ALL: answers} | groups if groups else {}).items():
@@ -95,7 +97,7 @@ def unchanged(run: PerceptionRun) -> pd.DataFrame:
 
 def _predicted(predictions: pd.Series) -> dict[str, Any]:
     n, n_parsed = len(predictions), int(predictions.notna().sum())
-    n_increase, n_decrease = (int((predictions == label).sum()) for label in DIRECTIONS[::-1])
+    n_increase, n_decrease = (int((predictions == label).sum()) for label in DIRECTION_LABELS[::-1])
     return {
         "n": n,
         "increase": ratio(n_increase, n),
@@ -178,7 +180,7 @@ def format_tables(runs: Sequence[PerceptionRun]) -> list[ReportTable]:
         labelled = run.answers[run.answers["label"].notna()]
         for base, answers in labelled.groupby("base_prompt", sort=False):
             offered = tuple(answers["labels"].iloc[0])
-            if set(offered) == set(DIRECTIONS):
+            if set(offered) == set(DIRECTION_LABELS):
                 continue
             scores = score_macro_f1(
                 answers["label"].tolist(), answers["prediction"].tolist(),

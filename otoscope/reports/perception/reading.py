@@ -11,7 +11,7 @@ import pandas as pd
 
 from otoscope.prompts.questions import SOURCE, split_name
 from otoscope.reports.scoring import ScoredRun, score_runs
-from otoscope.statistics.direction import DIRECTIONS
+from otoscope.statistics.direction import DIRECTION_LABELS
 
 AUDIT = "perception"
 BEEP, CLIP, CROSS = "beep", "clip", "cross"
@@ -80,7 +80,9 @@ def _kind(category: str, config: str | None, crossed: bool) -> str:
 
 def about_direction(answers: pd.DataFrame) -> pd.DataFrame:
     """Questions with a reference label that offer the two directions and nothing else."""
-    two = [labels is not None and set(labels) == set(DIRECTIONS) for labels in answers["labels"]]
+    two = [
+        labels is not None and set(labels) == set(DIRECTION_LABELS) for labels in answers["labels"]
+    ]
     return answers[np.array(two, dtype=bool) & answers["label"].notna()]
 
 
