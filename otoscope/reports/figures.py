@@ -1,13 +1,12 @@
-"""Pictures for pages: a clip's sound over time, and estimates with their intervals.
+"""Figures of clips: waveform, spectrogram and parameter curve, as inline SVG.
 
-Every picture is SVG to be put inline. Its ink is `currentColor`, so it follows the page into dark
-mode; its text stays text, so it stays sharp on a phone and can be searched.
+Lines and text are `currentColor`, so they follow the page's dark mode; text stays text, so it is
+sharp at every size and can be searched.
 """
 
 import base64
 import io
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -73,15 +72,6 @@ class Scales(NamedTuple):
 
 
 ALONE = Scales()
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A share (0 to 1) with its interval, to be drawn; nothing is drawn where it is None."""
-
-    share: float | None
-    low: float | None
-    high: float | None
 
 
 def mel(frequency_hz: np.ndarray | float) -> np.ndarray:
@@ -257,57 +247,3 @@ def _with_palette(found: re.Match[str]) -> str:
         few = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
         few.save(buffer, "PNG", optimize=True)
     return found.group(1) + base64.b64encode(buffer.getvalue()).decode()
-
-
-def whiskers(
-    estimates: Sequence[Estimate], *, reference: float = 0.5, width: int = 180, row: int = 13
-) -> Markup:
-    """A strip from 0 to 1 with a dot and its interval for each estimate, and a reference line.
-
-    The n-th estimate is drawn in the n-th series' colour and shape of the page's style sheet.
-    """
-    height, edge = row * len(estimates) + 6, 7
-
-    def x(share: float) -> str:
-        return f"{edge + share * (width - 2 * edge):.1f}"
-
-    parts = [
-        f'<line class="axis" x1="{x(0.0)}" x2="{x(1.0)}" y1="{height - 1}" y2="{height - 1}"/>',
-        f'<line class="reference" x1="{x(reference)}" x2="{x(reference)}" y1="0" y2="{height}"/>',
-    ]
-    for i, e in enumerate(estimates):
-        if e.share is None:
-            continue
-        y = row * i + row // 2 + 3
-        if e.low is not None and e.high is not None:
-            parts.append(
-                f'<line class="series-{i + 1}" x1="{x(e.low)}" x2="{x(e.high)}" y1="{y}" y2="{y}"/>'
-            )
-        parts.append(_dot(i, x(e.share), y))
-    return Markup(
-        f'<svg class="whiskers" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'aria-hidden="true">{"".join(parts)}</svg>'
-    )
-
-
-def _dot(series: int, x: str, y: int) -> str:
-    if series % 2 == 0:
-        return f'<circle class="series-{series + 1}" cx="{x}" cy="{y}" r="3.6"/>'
-    return (
-        f'<rect class="series-{series + 1}" x="{float(x) - 3.3:.1f}" y="{y - 3.3:.1f}" '
-        f'width="6.6" height="6.6" transform="rotate(45 {x} {y})"/>'
-    )
-
-
-def whisker_axis(*, width: int = 180) -> Markup:
-    """The scale of `whiskers`, for the head of its column."""
-    edge = 7
-    names = ((0.0, "0", "start"), (0.5, "50", "middle"), (1.0, "100 %", "end"))
-    texts = "".join(
-        f'<text x="{edge + at * (width - 2 * edge):g}" y="11" text-anchor="{anchor}">{name}</text>'
-        for at, name, anchor in names
-    )
-    return Markup(
-        f'<svg class="whiskers" viewBox="0 0 {width} 14" width="{width}" height="14" role="img" '
-        f'aria-label="from 0 to 100 per cent">{texts}</svg>'
-    )

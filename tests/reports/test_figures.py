@@ -1,7 +1,6 @@
 """Pictures: what is where, one scale for what is compared, and nothing that leaks into a page."""
 
 import re
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -10,12 +9,10 @@ from otoscope.reports.figures import (
     N_BANDS,
     RANGE_DB,
     Curve,
-    Estimate,
     Scales,
     clip_figure,
     mel,
     spectrogram,
-    whiskers,
 )
 
 RATE = 16_000
@@ -81,13 +78,3 @@ def test_a_softer_clip_is_darker_on_a_shared_scale_and_not_on_its_own():
 
     assert image(loud, Scales()) == image(soft, Scales())
     assert image(loud, shared) != image(soft, shared)
-
-
-def test_whiskers_stand_where_the_numbers_say():
-    strip = whiskers([Estimate(0.5, 0.0, 1.0), Estimate(None, None, None)], width=114)
-    drawing = ElementTree.fromstring(strip)
-    (dot,) = drawing.iter("circle")
-    (line,) = (x for x in drawing.iter("line") if x.get("class") == "series-1")
-    # 7 pixels of edge on both sides of 100
-    assert (dot.get("cx"), line.get("x1"), line.get("x2")) == ("57.0", "7.0", "107.0")
-    assert not list(drawing.iter("rect"))

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from builders.building.finished import FinishedBuild, stored_rows
 from builders.building.folder import staging_folder
 from builders.building.plan import SPLITS
@@ -17,7 +19,8 @@ from builders.vocalgrad.planning.plan import Plan
 from otoscope.acoustics import codec
 from otoscope.acoustics.design import DIRECTIONS, Condition
 from otoscope.acoustics.gradients import attribute_of, beep_categories
-from otoscope.reports import figures
+from otoscope.reports import figures, strips
+from otoscope.reports.strips import Mark
 from otoscope.reports.writing import render, write
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -48,7 +51,7 @@ def write_page(
         "skipped": omitted_sources(planned),
         "report": observer,
         "observer": observer_groups(observer.rows),
-        "axis": figures.whisker_axis(),
+        "swatch": [strips.swatch(0), strips.swatch(1)],
         "few": FEW_CLIPS,
         "confounds": confounds,
         "heat": [
@@ -92,15 +95,16 @@ def observer_groups(rows: Sequence[TierAccuracy]) -> dict[str, list[dict[str, An
     """The observer's rows by category, each with its picture."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        strip = figures.whiskers([estimate_of(row.alone), estimate_of(row.with_source)])
+        strip = accuracy_strip([row.alone, row.with_source])
         line = {"row": row, "strip": strip, "few": row.n < FEW_CLIPS}
         groups.setdefault(row.category, []).append(line)
     return groups
 
 
-def estimate_of(rate: Rate) -> figures.Estimate:
-    """A share as the figures take it."""
-    return figures.Estimate(rate.share, rate.low, rate.high)
+def accuracy_strip(rates: Sequence[Rate]) -> Markup:
+    """A line for each rate, with its interval."""
+    marks = [Mark(rate.share, rate.low, rate.high, i) for i, rate in enumerate(rates)]
+    return strips.strip([[mark] for mark in marks], width="180")
 
 
 def _beeps(build: FinishedBuild, plan: Plan) -> Iterator[dict[str, Any]]:

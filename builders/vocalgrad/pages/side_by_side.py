@@ -8,11 +8,11 @@ from builders.building.folder import BuildError
 from builders.vocalgrad.measuring.build_confounds import CONFOUND_COLUMNS
 from builders.vocalgrad.measuring.findings import BuildFindings, stored_findings
 from builders.vocalgrad.measuring.observer_accuracy import NO_RATE, TierAccuracy
-from builders.vocalgrad.pages.build_page import FEW_CLIPS, TEMPLATES, estimate_of
+from builders.vocalgrad.pages.build_page import FEW_CLIPS, TEMPLATES, accuracy_strip
 from builders.vocalgrad.pages.heat import heat_table
 from otoscope.acoustics.design import TIERS
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of
-from otoscope.reports import figures
+from otoscope.reports import strips
 from otoscope.reports.writing import render, write
 
 
@@ -46,7 +46,7 @@ def write_side_by_side(first: Path, second: Path, out: Path) -> Path:
         "same_sources": builds[0].findings.sources == builds[1].findings.sources,
         "synthetic": any(build.findings.synthetic for build in builds),
         "observer": observer_groups(builds),
-        "axis": figures.whisker_axis(),
+        "swatch": [strips.swatch(0), strips.swatch(1)],
         "few": FEW_CLIPS,
         "heat": [
             (name, heat_table({b.name: getattr(b.findings.confounds, part) for b in builds}))
@@ -96,7 +96,7 @@ def _line(tier: str, rows: list[TierAccuracy | None]) -> dict[str, Any]:
     return {
         "tier": tier,
         "n": [row.n if row else 0 for row in rows],
-        "strip": figures.whiskers(list(map(estimate_of, alone))),
+        "strip": accuracy_strip(alone),
         "alone": alone,
         "with_source": [row.with_source if row else NO_RATE for row in rows],
         "few": max(row.n if row else 0 for row in rows) < FEW_CLIPS,

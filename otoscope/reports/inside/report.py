@@ -15,14 +15,6 @@ from markupsafe import Markup
 
 from otoscope.reports.inside.columns import Row, layers_of
 from otoscope.reports.inside.decodable import decodable_rows
-from otoscope.reports.inside.figures import (
-    PlotLine,
-    PlotPoint,
-    PlotScale,
-    bar_panel,
-    fitting,
-    line_panel,
-)
 from otoscope.reports.inside.reading import (
     BASE,
     StudyResults,
@@ -31,6 +23,14 @@ from otoscope.reports.inside.reading import (
     tuned_category,
 )
 from otoscope.reports.inside.tables import STAGES, layer_rows, stage_rows, tables
+from otoscope.reports.panels import (
+    PlotLine,
+    PlotPoint,
+    PlotScale,
+    bar_panel,
+    fitting,
+    line_panel,
+)
 from otoscope.reports.perception.page import heat
 from otoscope.reports.tables import ReportTable, in_markdown, per_cent
 from otoscope.reports.writing import write_report

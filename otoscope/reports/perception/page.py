@@ -6,14 +6,16 @@ from typing import Any
 
 from markupsafe import Markup
 
-from otoscope.reports.perception import strips
+from otoscope.reports import strips
+from otoscope.reports.panels import PlotLine, PlotPoint, PlotScale, line_panel
 from otoscope.reports.perception.findings import PerceptionFindings
 from otoscope.reports.perception.reading import PerceptionRun
 from otoscope.reports.perception.samples import SampleAudio
 from otoscope.reports.perception.scores import ALL, ORDERS
-from otoscope.reports.perception.strips import Mark
+from otoscope.reports.strips import Mark
 from otoscope.reports.tables import Record, ReportTable, per_cent
 
+TIERS = ORDERS["tier"]
 BIAS_SHAPES = {"rising": "up", "falling": "down", "unchanged": "ring"}
 Series = Mapping[str, int]
 
@@ -135,17 +137,23 @@ def _published(table: ReportTable | None, category: str) -> list[Mark]:
     return [Mark(row.get(key), series=None, name=row["name"]) for row in rows]
 
 
-def _tiers(tables: Mapping[str, ReportTable], series: Series) -> list[dict[str, Any]]:
-    pictures = []
+def _tiers(tables: Mapping[str, ReportTable], series: Series) -> list[tuple[str, Markup]]:
+    """A panel for each category, with a line for each run."""
+    panels = []
     for category, rows in _by(tables.get("accuracy_by_category_and_tier"), "category").items():
-        found = {(row["run"], row["tier"]): _mark(row, series) for row in rows}
+        marks = {(row["run"], row["tier"]): _mark(row, series) for row in rows}
         lines = [
-            [found.get((name, tier), Mark(None, series=i)) for tier in ORDERS["tier"]]
+            PlotLine(name, strips.css_class(i), [_point(marks.get((name, t))) for t in TIERS])
             for name, i in series.items()
         ]
-        picture = strips.steps(lines, n_steps=len(ORDERS["tier"]))
-        pictures.append({"name": category.replace("_", " "), "picture": picture})
-    return pictures
+        name = category.replace("_", " ")
+        alt = f"Accuracy by tier: {name}"
+        panels.append((name, line_panel(lines, TIERS, scale=PlotScale(), chance=0.5, alt=alt)))
+    return panels
+
+
+def _point(mark: Mark | None) -> PlotPoint:
+    return PlotPoint(mark.share, mark.low, mark.high) if mark else PlotPoint(None)
 
 
 def _bias(tables: Mapping[str, ReportTable], series: Series) -> list[dict[str, Any]]:

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from otoscope.cli import app
 from otoscope.probes import decodable, table
 from otoscope.reports.inside.decodable import at_last_layer
-from otoscope.reports.inside.figures import PlotLine, PlotPoint, PlotScale, line_panel
 from otoscope.reports.inside.reading import NoStudy, read_study
 from otoscope.reports.inside.report import write_inside
 from otoscope.reports.inside.tables import layer_maps, position_rows, stage_rows, tables
@@ -252,15 +251,3 @@ def test_what_is_no_study_is_refused(tmp_path):
     told = CliRunner().invoke(app, ["inside", str(tmp_path)])
     assert told.exit_code == 2
     assert "is not a study" in told.output
-
-
-def test_lines_are_drawn_where_their_shares_are():
-    line = PlotLine(
-        "base", "s1", [PlotPoint(1.0, 0.9, 1.0), PlotPoint(None), PlotPoint(0.5, 0.4, 0.6)], 0.75
-    )
-    drawn = line_panel([line], ["0", "1", "2"], scale=PlotScale(0.5, 1.0), chance=0.5, alt="a < b")
-    # 126 high, from 6 to 132: 100 % at 6, 75 % at 69, 50 % at 132, and what is lower there too
-    assert 'points="40.0,6.0 228.0,132.0"' in drawn
-    assert 'y1="69.0" y2="69.0"' in drawn
-    assert 'points="40.0,6.0 228.0,106.8 228.0,132.0 40.0,31.2"' in drawn
-    assert 'aria-label="a &lt; b"' in drawn

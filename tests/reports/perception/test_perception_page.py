@@ -3,18 +3,17 @@
 import csv
 import hashlib
 import re
-from xml.etree import ElementTree
 
 import datasets
 import pytest
 
 from otoscope.audits.runs import RunError
 from otoscope.errors import InputError
-from otoscope.reports.perception import samples, strips
+from otoscope.reports import strips
+from otoscope.reports.perception import samples
 from otoscope.reports.perception.reading import read_perception
 from otoscope.reports.perception.report import report
 from otoscope.reports.perception.samples import samples_of
-from otoscope.reports.perception.strips import Mark
 from tests.reports.perception.tiny_runs import eight_and_four, row, said, write_run
 
 NASTY = "</script><b>bold</b> & \"quoted\" 'x' {{ 7 * 7 }} <img src=x onerror=alert(1)>"
@@ -195,23 +194,6 @@ def test_what_is_not_a_run_is_named(tmp_path):
         report([])
     with pytest.raises(RunError, match="not a run"):
         report([tmp_path])
-
-
-def test_marks_stand_where_the_numbers_say():
-    strip = strips.strip([[Mark(0.5, 0.25, 0.75, 0, name='"x"')], [Mark(None)]])
-    drawing = ElementTree.fromstring(strip)
-    (whisker,) = (line for line in drawing.iter("line") if line.get("class") == "whisker")
-    assert (whisker.get("x1"), whisker.get("x2")) == ("25.00%", "75.00%")
-    (mark,) = (inner for inner in drawing.iter("svg") if inner is not drawing)
-    assert (mark.get("x"), mark.get("y")) == ("50.00%", "8")
-    (title,) = drawing.iter("title")
-    assert title.text == '"x": 50.0 %'
-
-
-def test_steps_rise_with_the_share():
-    drawing = ElementTree.fromstring(strips.steps([[Mark(0.0), Mark(0.5), Mark(1.0)]], n_steps=3))
-    (path,) = drawing.iter("polyline")
-    assert path.get("points") == "14.0,90.0 75.0,48.0 136.0,6.0"
 
 
 def test_every_series_has_a_colour_and_neighbours_differ_in_shape(tmp_path):

@@ -14,7 +14,6 @@ from otoscope.reports.tables import per_cent
 
 N_SERIES = 8
 LINE = 16  # pixels from one mark to the next below it
-STEPS_WIDTH, STEPS_HEIGHT, STEPS_EDGE = 150, 96, 14
 GRID = (0, 25, 50, 75, 100)
 SHAPES = {
     "dot": '<circle r="4.2"/>',
@@ -58,7 +57,9 @@ def shape_of(series: int | None) -> str:
     return "tick" if series is None else TURNS[series % len(TURNS)]
 
 
-def strip(lines: Sequence[Sequence[Mark]], *, reference: float | None = 0.5) -> Markup:
+def strip(
+    lines: Sequence[Sequence[Mark]], *, reference: float | None = 0.5, width: str = "100%"
+) -> Markup:
     """Marks on a scale from 0 to 100 per cent, a line below the other, with a dashed reference."""
     height = LINE * max(1, len(lines))
     parts = [f'<line class="grid" x1="{x}%" x2="{x}%" y1="0" y2="{height}"/>' for x in GRID]
@@ -68,7 +69,7 @@ def strip(lines: Sequence[Sequence[Mark]], *, reference: float | None = 0.5) -> 
     for i, marks in enumerate(lines):
         parts += [_draw(mark, LINE * i + LINE // 2) for mark in marks]
     return Markup(
-        f'<svg class="strip" width="100%" height="{height}" aria-hidden="true">'
+        f'<svg class="strip" width="{width}" height="{height}" aria-hidden="true">'
         f"{''.join(parts)}</svg>"
     )
 
@@ -98,51 +99,6 @@ def swatch(series: int | None, shape: str | None = None) -> Markup:
         f'<svg class="swatch" width="14" height="12" viewBox="-7 -6 14 12" aria-hidden="true">'
         f'<g class="{css_class(series)}">{SHAPES[shape or shape_of(series)]}</g></svg>'
     )
-
-
-def steps(series: Sequence[Sequence[Mark]], *, n_steps: int, reference: float = 0.5) -> Markup:
-    """Shares over a few ordered steps, a line for each series; heights are 0 to 100 per cent."""
-    grid = "".join(_level(at / 100, "grid") for at in GRID) + _level(reference, "chance")
-    lines = []
-    for nth, marks in enumerate(series):
-        apart = 5 * (nth - (len(series) - 1) / 2)  # so that whiskers do not hide one another
-        across = (STEPS_WIDTH - 2 * STEPS_EDGE) / max(1, n_steps - 1)
-        places = [STEPS_EDGE + apart + across * i for i in range(len(marks))]
-        lines.append(_stepped(marks, places))
-    return Markup(
-        f'<svg class="steps" viewBox="0 0 {STEPS_WIDTH} {STEPS_HEIGHT}" aria-hidden="true">'
-        f"{grid}{''.join(lines)}</svg>"
-    )
-
-
-def _stepped(marks: Sequence[Mark], places: Sequence[float]) -> str:
-    """One series: a line through its marks, each with its whisker."""
-    points, drawn = [], []
-    for mark, x in zip(marks, places, strict=True):
-        if mark.share is None:
-            continue
-        points.append(f"{x:.1f},{_height(mark.share)}")
-        if mark.low is not None and mark.high is not None:
-            drawn.append(
-                f'<line class="whisker" x1="{x:.1f}" x2="{x:.1f}" y1="{_height(mark.low)}" '
-                f'y2="{_height(mark.high)}"/>'
-            )
-        body = SHAPES[mark.shape or shape_of(mark.series)]
-        drawn.append(
-            f'<g transform="translate({x:.1f} {_height(mark.share)}) scale(.8)">'
-            f"<title>{_label(mark)}</title>{body}</g>"
-        )
-    path = f'<polyline class="path" points="{" ".join(points)}"/>'
-    return f'<g class="{css_class(marks[0].series)}">{path}{"".join(drawn)}</g>' if drawn else ""
-
-
-def _level(share: float, kind: str) -> str:
-    y = _height(share)
-    return f'<line class="{kind}" x1="0" x2="{STEPS_WIDTH}" y1="{y}" y2="{y}"/>'
-
-
-def _height(share: Share) -> str:
-    return f"{6 + (STEPS_HEIGHT - 12) * (1 - float(share)):.1f}"
 
 
 def _label(mark: Mark) -> Markup:

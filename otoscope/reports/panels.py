@@ -1,4 +1,4 @@
-"""Small plots of a study: shares over stages or layers, as lines with bands or as bars.
+"""Small plots of shares over tiers, stages or layers, as lines with bands or as bars.
 
 Colours come from the page's style sheet, which has a dark mode.
 """
@@ -148,7 +148,7 @@ def _whisker(point: PlotPoint, x: float, scale: PlotScale) -> str:
     if point.low is None or point.high is None:
         return ""
     return (
-        f'<line class="reach" x1="{x:.1f}" x2="{x:.1f}" y1="{scale.y(point.low):.1f}" '
+        f'<line class="whisker" x1="{x:.1f}" x2="{x:.1f}" y1="{scale.y(point.low):.1f}" '
         f'y2="{scale.y(point.high):.1f}"/>'
     )
 
