@@ -1,4 +1,4 @@
-"""What a model learns to say when some of its weights are given an addition of low rank (LoRA).
+"""LoRA fine-tuning: a model is trained to answer the question of a run with the right label.
 
-`splits` and `settings` are plain data; the rest needs torch.
+`config` and `splits` are plain data; the rest needs torch.
 """

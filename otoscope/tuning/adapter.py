@@ -1,4 +1,4 @@
-"""Puts an addition of low rank on the layers of a scope, and saves it as PEFT reads it."""
+"""Adds a LoRA adapter to the layers of a scope, and saves it as PEFT reads it."""
 
 import json
 import math
@@ -13,55 +13,55 @@ import torch
 
 from otoscope.tuning.config import TrainingConfig, TuningError
 from otoscope.tuning.dropout import DropoutContext, ItemDropout, generator_for
-from otoscope.tuning.scopes import AdapterScope, validate_no_adapter
+from otoscope.tuning.scopes import AdaptedLayers, validate_no_adapter
 
 ADAPTER = "default"
 
 
 def add_adapter(
-    model: Any, scope: AdapterScope, settings: TrainingConfig, dropout_context: DropoutContext
+    model: Any, layers: AdaptedLayers, config: TrainingConfig, dropout: DropoutContext
 ) -> peft.PeftModel:
-    """The model with an addition that does nothing yet, on the layers of the scope and no other.
+    """The model with an untrained adapter on these layers, which changes no output.
 
-    The first weights of a layer follow from the seed and the layer's name: neither from what else
-    is adapted nor from the device. Nothing but the additions is trained, and the model itself
-    stays in evaluation mode: its own dropout, if it has any, belongs to its own training.
+    First weights depend on the seed and the layer's name only: neither on the other layers nor on
+    the device. Only the adapter is trainable, and the model stays in evaluation mode: its own
+    dropout, if it has any, is off.
 
     Args:
         model: The transformers model, or a part of one with the same names; changed in place.
-        scope: From `plan_scope`.
-        settings: Rank, alpha, dropout and seed.
-        passing: Told whose states pass while something is being taught.
+        layers: From `plan_scope`.
+        config: Rank, alpha, dropout and seed.
+        dropout: Set during training to the items of the forward pass.
 
     Raises:
-        TuningError: The model wears an adapter already, or PEFT adapted other layers.
+        TuningError: The model has an adapter already, or PEFT adapted other layers.
     """
     validate_no_adapter(model)
-    config = peft.LoraConfig(
-        r=settings.rank,
-        lora_alpha=settings.alpha,
-        lora_dropout=settings.dropout,
+    lora = peft.LoraConfig(
+        r=config.rank,
+        lora_alpha=config.alpha,
+        lora_dropout=config.dropout,
         bias="none",
-        target_modules=list(scope.modules),
+        target_modules=list(layers.modules),
     )
     with without_peft_warnings():
-        tuned = peft.get_peft_model(model, config)
-    layers = lora_layers(tuned)
-    if different := sorted(layers.keys() ^ scope.modules.keys()):
+        tuned = peft.get_peft_model(model, lora)
+    adapted = lora_layers(tuned)
+    if different := sorted(adapted.keys() ^ layers.modules.keys()):
         raise TuningError(
-            f"PEFT adapted {len(layers)} layers where {len(scope.modules)} were to be; "
+            f"PEFT adapted {len(adapted)} layers instead of {len(layers.modules)}; "
             f"{different[0]!r} is the first that differs"
         )
-    for name, layer in layers.items():
+    for name, layer in adapted.items():
         first = layer.lora_A[ADAPTER].weight
         drawn = torch.empty(first.shape)
-        generator = generator_for(settings.seed, "first weights", name)
+        generator = generator_for(config.seed, "first weights", name)
         torch.nn.init.kaiming_uniform_(drawn, a=math.sqrt(5), generator=generator)
         with torch.no_grad():
             first.copy_(drawn)
-        if settings.dropout:
+        if config.dropout:
             layer.lora_dropout[ADAPTER] = ItemDropout(
-                settings.dropout, name, dropout_context, on_cpu=name == scope.head
+                config.dropout, name, dropout, on_cpu=name == layers.head
             )
     tuned.eval()
     return tuned
@@ -79,7 +79,7 @@ def lora_layers(tuned: peft.PeftModel) -> dict[str, Any]:
 
 
 def trainable_parameters(tuned: peft.PeftModel) -> dict[str, torch.nn.Parameter]:
-    """Name to what is trained, in the model's order."""
+    """Name to trainable parameter, in the model's order."""
     return {name: weight for name, weight in tuned.named_parameters() if weight.requires_grad}
 
 
@@ -88,13 +88,13 @@ def save_adapter(
 ) -> None:
     """Writes `adapter_model.safetensors` and `adapter_config.json`.
 
-    The weights of the base model are not among them: PEFT would add those of an output layer, half
-    a gigabyte that the base model has anyway.
+    Weights of the base model are left out. PEFT would add those of an output layer, which can be
+    half a gigabyte.
 
     Args:
         tuned: From `add_adapter`.
-        folder: Made if it is not there.
-        base: Where the base model is, a path or a Hub name.
+        folder: Created when absent.
+        base: Path or Hub name of the base model.
         revision: Its commit.
     """
     with without_peft_warnings():
@@ -112,10 +112,10 @@ def save_adapter(
 
 
 def merge_adapter(tuned: peft.PeftModel) -> Any:
-    """The base model with the addition in its own weights, saying what it said before.
+    """The base model with the adapter merged into its weights; outputs stay the same.
 
     An output layer that shares its weights with the embeddings gets a copy of its own first;
-    otherwise the addition would change the embeddings too.
+    otherwise the embeddings would change too.
     """
     base: Any = tuned.get_base_model()
     head, embeddings = base.get_output_embeddings(), base.get_input_embeddings()
@@ -130,16 +130,13 @@ def merge_adapter(tuned: peft.PeftModel) -> Any:
 
 @contextmanager
 def without_peft_warnings() -> Iterator[None]:
-    """Without PEFT's warnings about what is taken care of here.
-
-    They are about output layers: that they may share their weights, and are not saved.
-    """
+    """Suppresses PEFT's warnings about output layers: tied weights, and weights not saved."""
     with warnings.catch_warnings():
-        for told in (
+        for message in (
             ".*tie_word_embeddings.*",
             ".*is_gradient_checkpointing.*",
             "Setting `save_embedding_layers`.*",
             "Could not find a config file.*",
         ):
-            warnings.filterwarnings("ignore", message=told)
+            warnings.filterwarnings("ignore", message=message)
         yield

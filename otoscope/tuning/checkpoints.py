@@ -1,9 +1,9 @@
-"""Where training stands, on disk: whole or not there, and nothing else than it was begun with.
+"""Checkpoints of a training: written atomically, verified by content, resumed under one config.
 
 ADAPTER/
-  .training/begun.json                 what is trained, on what, and how
-  .training/step-00000200-SHA256.pt    weights, moments, random states and history after that step,
-                                       named by its content too
+  .training/begun.json                 model, data and config of the training
+  .training/step-00000200-SHA256.pt    weights, optimizer, random states and history after that
+                                       step; the hash is of its content
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from otoscope.claims import FolderKind, locked
 from otoscope.tuning.config import TuningError
 
 MAX_CHECKPOINTS = 2
-"""So many checkpoints stay: where the last one is spoilt, the one before goes on."""
+"""Where the latest is corrupt, training resumes from the one before."""
 
 ADAPTERS = FolderKind(
     "adapter", ".training/begun.json", TuningError, (".training",), frozenset({"dataset"})
@@ -35,26 +35,26 @@ class Checkpoints:
 
     Args:
         folder: Of the adapter.
-        say: Called with a note, such as that a spoilt checkpoint was passed over.
+        notify: Called with a message, such as that a corrupt checkpoint was skipped.
     """
 
-    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
-        self.folder, self.say = folder / ".training", say
+    def __init__(self, folder: Path, notify: Callable[[str], None]) -> None:
+        self.folder, self.notify = folder / ".training", notify
 
     def begin(self, begun: Mapping[str, Any]) -> None:
-        """Takes the folder for what is to be trained.
+        """Claims the folder for a training.
 
         Raises:
-            TuningError: Another adapter was begun there; what differs is named.
+            TuningError: It holds another training; what differs is named.
         """
         ADAPTERS.claim(self.folder.parent, begun)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """While no other run trains the same adapter.
+        """Holds the folder among processes.
 
         Raises:
-            TuningError: One does.
+            TuningError: Another one trains the same adapter.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         busy = TuningError(f"{self.folder.parent} is being trained by another run")
@@ -62,7 +62,7 @@ class Checkpoints:
             yield
 
     def save(self, state: Mapping[str, Any]) -> None:
-        """Keeps a state, and no more than the `MAX_CHECKPOINTS` latest."""
+        """Writes a state, and deletes all but the `MAX_CHECKPOINTS` latest."""
         name = f"step-{state['step']:08d}"
         partial = self.folder / f"{name}.partial"
         with partial.open("wb") as file:
@@ -74,18 +74,18 @@ class Checkpoints:
             old.unlink()
 
     def latest(self) -> dict[str, Any] | None:
-        """The latest state that is whole; None where there is none."""
-        for left in self.folder.glob("*.partial"):
-            self.say(f"{left.name} was being written when training ended; it is left out")
-            left.unlink(missing_ok=True)
+        """The latest state that is not corrupt; None where there is none."""
+        for partial in self.folder.glob("*.partial"):
+            self.notify(f"{partial.name} is incomplete and is skipped")
+            partial.unlink(missing_ok=True)
         for path in self._paths():
             if path.stem.endswith(_sha256(path)):
                 return dict(torch.load(path, map_location="cpu", weights_only=True))
-            self.say(f"{path.name} is spoilt and is left out")
+            self.notify(f"{path.name} is corrupt and is skipped")
         return None
 
     def clear(self) -> None:
-        """Takes all of it away once the adapter is there."""
+        """Deletes them, once the adapter is written."""
         shutil.rmtree(self.folder)
 
     def _paths(self) -> list[Path]:
@@ -99,7 +99,7 @@ def _sha256(path: Path) -> str:
 
 
 def random_states() -> dict[str, Any]:
-    """Those of Python, NumPy and torch, as plain data."""
+    """States of the generators of Python, NumPy and torch, as plain data."""
     kind, keys, *rest = np.random.get_state(legacy=True)
     version, numbers, gauss = random.getstate()
     return {
@@ -111,7 +111,7 @@ def random_states() -> dict[str, Any]:
 
 
 def restore_random_states(states: Mapping[str, Any]) -> None:
-    """Puts them back; those of GPUs where there are as many."""
+    """Restores them; those of GPUs where their number is the same."""
     version, numbers, gauss = states["python"]
     random.setstate((version, tuple(numbers), gauss))
     kind, keys, *rest = states["numpy"]

@@ -1,22 +1,47 @@
-"""Everything that decides what an adapter learns. The defaults are the published ones.
+"""Everything that decides the weights of an adapter. The defaults are the published ones.
+
+To add a LoRA scope: name it in `SCOPES`.
 
 Source: VocalGrad, appendix on fine-tuning; clipping and the constant rate are in its authors' code.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 from otoscope.errors import InputError
+from otoscope.registry import Registry
 
-SCOPES = {
-    "lm_head": "the output layer",
-    "decoder": "every linear layer of the language model below the output layer",
-    "all_linear": "every linear layer of decoder, output layer, audio tower and projector",
-}
+
+class LoraScope(NamedTuple):
+    """Which linear layers get an adapter.
+
+    Attributes:
+        description: For help texts and cards.
+        parts: Among `head` (the output layer), `decoder`, `projector` and `tower` (of the audio).
+    """
+
+    description: str
+    parts: tuple[str, ...]
+
+
+SCOPES: Registry[LoraScope] = Registry(
+    "LoRA scope",
+    {
+        "lm_head": LoraScope("the output layer", ("head",)),
+        "decoder": LoraScope(
+            "every linear layer of the language model below the output layer", ("decoder",)
+        ),
+        "all_linear": LoraScope(
+            "every linear layer of decoder, output layer, audio tower and projector",
+            ("head", "decoder", "projector", "tower"),
+        ),
+    },
+)
 
 
 class TuningError(InputError, ValueError):
-    """An adapter that cannot be trained as asked; the message says why, and the way out."""
+    """An adapter that cannot be trained as requested; the message says why, and the way out."""
 
 
 @dataclass(frozen=True)
@@ -24,14 +49,16 @@ class TrainingConfig:
     """How an adapter is trained.
 
     Attributes:
-        scope: What is adapted, a name in `SCOPES`.
-        rank, alpha: Of the addition; it is scaled by `alpha / rank`.
-        dropout: Share of an adapted layer's inputs that its addition does not see, 0 to below 1.
-        learning_rate, weight_decay: Of AdamW; the rate stays what it is.
-        batch_size: Clips a step, over all processes.
-        epochs: Turns through the clips; the last step's weights are the result.
-        max_norm: Gradients longer than this are shortened to it.
-        seed: Of first weights, masks and order.
+        scope: A name in `SCOPES`.
+        rank, alpha: Of LoRA; its output is scaled by `alpha / rank`.
+        dropout: Of the adapter's input, 0 to below 1.
+        learning_rate, weight_decay: Of AdamW; the rate is constant.
+        batch_size: Clips in an optimizer step, over all processes.
+        epochs: Passes over the clips; the last step's weights are the result.
+        max_norm: Longer gradients are clipped to it.
+        seed: Of first weights, dropout, order and validation split.
+        reproducible: Whether weights are bitwise equal for any number of processes. Then each
+            forward pass has one clip; otherwise a batch.
     """
 
     scope: str = "lm_head"
@@ -44,12 +71,13 @@ class TrainingConfig:
     epochs: int = 1
     max_norm: float = 1.0
     seed: int = 1234
+    reproducible: bool = True
 
     def __post_init__(self) -> None:
-        """Refuses what cannot be.
+        """Validates every value.
 
         Raises:
-            TuningError: Names the setting and its value.
+            TuningError: Names the option and its value.
         """
         if self.scope not in SCOPES:
             raise TuningError(f"no scope named {self.scope!r}; there are {', '.join(SCOPES)}")
@@ -65,14 +93,21 @@ class TrainingConfig:
         if not (self.weight_decay >= 0 and math.isfinite(self.weight_decay)):
             raise TuningError(f"weight_decay must be 0 or more, not {self.weight_decay}")
 
-    def share(self, n_processes: int) -> int:
-        """Clips a step that each process takes.
+    def record(self) -> dict[str, Any]:
+        """As it is stored; records without `reproducible` are of version 0.1, and are."""
+        stored = asdict(self)
+        if self.reproducible:
+            del stored["reproducible"]
+        return stored
 
-        >>> TrainingConfig().share(2), TrainingConfig().share(16)
+    def clips_per_process(self, n_processes: int) -> int:
+        """Clips of a step in each process.
+
+        >>> TrainingConfig().clips_per_process(2), TrainingConfig().clips_per_process(16)
         (8, 1)
 
         Raises:
-            TuningError: They cannot be shared out evenly.
+            TuningError: The number of processes does not divide the batch size.
         """
         if self.batch_size % n_processes:
             fit = [n for n in range(1, self.batch_size + 1) if self.batch_size % n == 0]

@@ -1,7 +1,7 @@
-"""Dropout whose masks belong to an item and an epoch: neither to a process nor to an order.
+"""Dropout of adapter inputs. Reproducible masks depend on seed, item, epoch and layer alone.
 
-So an item is learnt from in the same way whoever takes it, whatever came before, and whether its
-states come from the model or from a file.
+So an item has the same mask in any process and any order, and whether its hidden states are
+computed or cached.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ import torch
 
 
 def generator_for(*keys: Any, device: torch.device | str = "cpu") -> torch.Generator:
-    """A generator fixed by its keys alone.
+    """A generator that depends on its keys alone.
 
     >>> a, b = (torch.rand(1, generator=generator_for(1234, "item", 0)) for _ in range(2))
     >>> bool(a == b)
@@ -24,16 +24,17 @@ def generator_for(*keys: Any, device: torch.device | str = "cpu") -> torch.Gener
 
 
 class DropoutContext:
-    """Whose states pass through the layers now; nobody's while nothing is being taught.
+    """The items of the current forward pass; none outside of training, when nothing is dropped.
 
     Attributes:
         seed: Of all masks.
-        epoch: Of the masks drawn now.
+        reproducible: Whether masks belong to items; otherwise they come from torch's own generator.
+        epoch: Of the current masks.
         items: Id of each item and the number of its states that enter an output layer, in order.
     """
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
+    def __init__(self, seed: int, *, reproducible: bool = True) -> None:
+        self.seed, self.reproducible = seed, reproducible
         self.epoch = 0
         self.items: tuple[tuple[str, int], ...] = ()
 
@@ -48,42 +49,35 @@ class DropoutContext:
 
 
 class ItemDropout(torch.nn.Module):
-    """Takes a share of the numbers away, and scales the others up.
+    """Sets a share of the numbers to zero, and scales the others up.
 
     Args:
-        share: What is taken away, above 0 and below 1.
+        share: Above 0 and below 1.
         module: Name of the layer whose input this is.
-        passing: Says whose states they are.
+        context: The items of the forward pass.
         on_cpu: Draw where the result does not depend on the kind of device. For the few states of
             an output layer; elsewhere drawing on the device is much faster.
     """
 
-    def __init__(
-        self, share: float, module: str, dropout_context: DropoutContext, *, on_cpu: bool
-    ) -> None:
+    def __init__(self, share: float, module: str, context: DropoutContext, *, on_cpu: bool) -> None:
         super().__init__()
-        self.share, self.module, self.dropout_context, self.on_cpu = (
-            share,
-            module,
-            dropout_context,
-            on_cpu,
-        )
+        self.share, self.module, self.context, self.on_cpu = share, module, context, on_cpu
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """States of the same shape; as they are while nothing is being taught."""
-        dropout_context = self.dropout_context
-        if not dropout_context.items:
+        """States of the same shape; unchanged outside of training."""
+        items = self.context.items
+        if not items:
             return states
-        if len(dropout_context.items) == 1:
-            return states * self._mask(dropout_context.items[0][0], states.shape, states)
-        masks = [
-            self._mask(name, (n, states.shape[-1]), states) for name, n in dropout_context.items
-        ]
+        if not self.context.reproducible:
+            return torch.nn.functional.dropout(states, self.share)
+        if len(items) == 1:
+            return states * self._mask(items[0][0], states.shape, states)
+        masks = [self._mask(name, (n, states.shape[-1]), states) for name, n in items]
         return states * torch.cat(masks)
 
     def _mask(self, item: str, shape: Sequence[int], like: torch.Tensor) -> torch.Tensor:
         device = torch.device("cpu") if self.on_cpu else like.device
-        key = (self.dropout_context.seed, item, self.dropout_context.epoch, self.module)
+        key = (self.context.seed, item, self.context.epoch, self.module)
         mask = torch.empty(tuple(shape), dtype=like.dtype, device=device)
         mask.bernoulli_(1 - self.share, generator=generator_for(*key, device=device))
         return mask.to(like.device).div_(1 - self.share)

@@ -1,8 +1,8 @@
-"""Training an output layer from states that were kept: the model itself is not loaded.
+"""Training of an output layer from cached hidden states, without loading the model.
 
-What enters the output layer does not depend on an addition to it. So the states that predict the
-answers, the site `answer` of `trainers.extract`, are all that training needs besides the layer's
-own weights, which are read from the checkpoint alone.
+The input of the output layer does not depend on the layer's adapter. So the hidden states that
+predict the answers, the site `answer` of `trainers.extract`, and the layer's own weights from the
+checkpoint are all that training needs.
 """
 
 import json
@@ -21,11 +21,11 @@ from otoscope.representations.features import Features, Targets
 from otoscope.tuning.config import TuningError
 from otoscope.tuning.dropout import DropoutContext
 from otoscope.tuning.examples import TrainingExamples
-from otoscope.tuning.scopes import AdapterScope
+from otoscope.tuning.scopes import AdaptedLayers
 from otoscope.tuning.trainable import ClipScore, score_clip
 
 HEAD, EMBEDDINGS = "lm_head", "embed_tokens"
-THROUGH = "train through the model, without --features"
+WAY_OUT = "train through the model, without --features"
 
 
 class OutputLayer(torch.nn.Module):
@@ -37,36 +37,36 @@ class OutputLayer(torch.nn.Module):
         self.lm_head.weight = torch.nn.Parameter(weight, requires_grad=False)
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """Logits of states `(n, width)`."""
+        """Logits of hidden states `(n, width)`."""
         return self.lm_head(states)
 
     @property
-    def scope(self) -> AdapterScope:
-        """As `plan_scope` gives it for the whole model."""
+    def layers(self) -> AdaptedLayers:
+        """As `plan_scope` has them for the whole model."""
         shape = (self.lm_head.in_features, self.lm_head.out_features)
-        return AdapterScope("lm_head", HEAD, {HEAD: "head"}, {HEAD: shape}, (), False)
+        return AdaptedLayers("lm_head", HEAD, {HEAD: "head"}, {HEAD: shape}, (), False)
 
 
 class TrainableHead:
-    """An output layer that learns from states.
+    """An output layer with an adapter, and the cached hidden states it is trained on.
 
     Args:
-        tuned: An `OutputLayer` with its addition, from `add_adapter`.
+        tuned: An `OutputLayer` with its adapter, from `add_adapter`.
         examples: Clips and answers.
         states: Of all clips of the examples, in their order.
-        passing: That of `add_adapter`.
+        dropout: That of `add_adapter`.
     """
 
-    micro_batch_size: int | None = None
+    max_clips: int | None = None
 
     def __init__(
         self,
         tuned: peft.PeftModel,
         examples: TrainingExamples,
         states: Targets,
-        dropout_context: DropoutContext,
+        dropout: DropoutContext,
     ) -> None:
-        self.tuned, self.examples, self.dropout_context = tuned, examples, dropout_context
+        self.tuned, self.examples, self.dropout = tuned, examples, dropout
         base: Any = tuned.get_base_model()
         weight = base.lm_head.base_layer.weight
         self.states = torch.from_numpy(states.states).to(weight.device, weight.dtype)
@@ -74,71 +74,72 @@ class TrainableHead:
         first = np.searchsorted(states.row, np.arange(len(examples.targets) + 1))
         self.rows = [torch.arange(a, b) for a, b in pairwise(first)]
 
-    def backward(self, places: Sequence[int], epoch: int) -> list[float]:
+    def backward(self, indices: Sequence[int], epoch: int) -> list[float]:
         """See `Trainable`."""
-        lengths = [len(self.rows[place]) for place in places]
-        names = self.examples.column("id", places)
-        with self.dropout_context.of(epoch, list(zip(names, lengths, strict=True))):
-            costs = torch.nn.functional.cross_entropy(*self._predicted(places), reduction="none")
-            losses = torch.stack([own.mean() for own in costs.split(lengths)])
+        lengths = [len(self.rows[n]) for n in indices]
+        names = self.examples.column("id", indices)
+        with self.dropout.of(epoch, list(zip(names, lengths, strict=True))):
+            token_losses = torch.nn.functional.cross_entropy(
+                *self._logits(indices), reduction="none"
+            )
+            losses = torch.stack([own.mean() for own in token_losses.split(lengths)])
             losses.sum().backward()
-        made: list[float] = losses.tolist()
-        return made
+        return [float(loss) for loss in losses.detach()]
 
-    def evaluate(self, places: Sequence[int]) -> list[ClipScore]:
+    def evaluate(self, indices: Sequence[int]) -> list[ClipScore]:
         """See `Trainable`."""
         with torch.inference_mode():
-            logits, _ = self._predicted(places)
-        parts = logits.split([len(self.rows[place]) for place in places])
+            logits, _ = self._logits(indices)
+        by_clip = logits.split([len(self.rows[n]) for n in indices])
         return [
-            score_clip(own, self.examples.targets[place], self.examples.others[place])
-            for own, place in zip(parts, places, strict=True)
+            score_clip(own, self.examples.targets[n], self.examples.alternatives[n])
+            for own, n in zip(by_clip, indices, strict=True)
         ]
 
-    def _predicted(self, places: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits `(n_tokens, n_words)` in float32, and the tokens that they should predict."""
-        rows = torch.cat([self.rows[place] for place in places]).to(self.states.device)
+    def _logits(self, indices: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Float32 logits `(n_positions, n_tokens)`, and the right token of each position."""
+        rows = torch.cat([self.rows[n] for n in indices]).to(self.states.device)
         return self.tuned(self.states[rows]).float(), self.tokens[rows]
 
 
 def read_head(name: str, revision: str | None, dtype: str) -> torch.Tensor:
-    """The output layer's weights `(n_words, width)`, and nothing else of a checkpoint.
+    """The output layer's weights `(n_tokens, width)`, without the rest of a checkpoint.
 
     Where the layer shares them with the embeddings, those are read.
 
     Args:
         name: A local folder or a Hub repository.
         revision: Of the repository.
-        dtype: As the states' own description has it.
+        dtype: Of the cached hidden states.
 
     Raises:
         TuningError: They are not there, quantised, or not in safetensors files.
     """
     from safetensors import safe_open
 
-    places = _tensors(name, revision)
-    found = _ending(places, f"{HEAD}.weight")
+    files = _tensor_files(name, revision)
+    found = _ending(files, f"{HEAD}.weight")
     if not found and _is_tied(name, revision):
-        found = _ending(places, f"{EMBEDDINGS}.weight")
-    if len(found) != 1 or _ending(places, f"{HEAD}.bias"):
-        near = [key for key in places if HEAD in key] or ["nothing"]
+        found = _ending(files, f"{EMBEDDINGS}.weight")
+    if len(found) != 1 or _ending(files, f"{HEAD}.bias"):
+        near = [key for key in files if HEAD in key] or ["nothing"]
         raise TuningError(
             f"{name!r} has no output layer that is one matrix, but {', '.join(near)}; it may be "
-            f"missing or quantised; {THROUGH}"
+            f"missing or quantised; {WAY_OUT}"
         )
-    with safe_open(places[found[0]], "pt") as file:
+    with safe_open(files[found[0]], "pt") as file:
         weight = file.get_tensor(found[0])
     if not weight.is_floating_point():
-        told = str(weight.dtype).removeprefix("torch.")
+        dtype = str(weight.dtype).removeprefix("torch.")
         raise TuningError(
-            f"the output layer of {name!r} is quantised ({told}), and an addition to it would be "
-            "trained on rounded numbers; take a checkpoint whose output layer is not"
+            f"the output layer of {name!r} is quantised ({dtype}), and an adapter would be "
+            "trained on rounded weights; take a checkpoint whose output layer is not"
         )
     return weight.to(getattr(torch, dtype))
 
 
-def _ending(places: Mapping[str, Path], end: str) -> list[str]:
-    return [key for key in places if key.endswith(end) and "talker" not in key]
+def _ending(files: Mapping[str, Path], end: str) -> list[str]:
+    return [key for key in files if key.endswith(end) and "talker" not in key]
 
 
 def _is_tied(name: str, revision: str | None) -> bool:
@@ -150,7 +151,7 @@ def _is_tied(name: str, revision: str | None) -> bool:
 
 
 def validate_states(features: Features, name: str, revision: str | None) -> Mapping[str, Any]:
-    """The description of the model that states are of, once it is the one named.
+    """Checks that cached hidden states are of a checkpoint; gives the description of their model.
 
     Raises:
         TuningError: They are of another model, or of a model with an adapter.
@@ -158,11 +159,11 @@ def validate_states(features: Features, name: str, revision: str | None) -> Mapp
     """
     about = features.description.get("model")
     if not isinstance(about, Mapping) or "model_type" not in about:
-        raise TuningError(f"{features.folder} holds no states of a model of transformers")
+        raise TuningError(f"{features.folder} holds no hidden states of a model of transformers")
     if about.get("adapter") or about.get("own_adapter"):
         raise TuningError(
-            f"{features.folder} holds states of a model with an adapter, and an adapter on top of "
-            "another is not trained here; extract them from the base model"
+            f"{features.folder} holds hidden states of a model with an adapter, and training "
+            "another on top is not supported; extract them from the base model"
         )
     try:
         which = identity(name, revision)
@@ -171,14 +172,14 @@ def validate_states(features: Features, name: str, revision: str | None) -> Mapp
     for part in ("content", "commit"):
         if which.get(part) != about.get(part):
             raise TuningError(
-                f"{features.folder} holds states of another model: {part} {about.get(part)!r}, and "
+                f"{features.folder} holds hidden states of another model: {part} {about.get(part)!r}, and "
                 f"{name!r} has {which.get(part)!r}; extract them from this one"
             )
     return about
 
 
-def _tensors(name: str, revision: str | None) -> dict[str, Path]:
-    """Tensor to the safetensors file that holds it."""
+def _tensor_files(name: str, revision: str | None) -> dict[str, Path]:
+    """Name of each tensor to its safetensors file."""
     from safetensors import safe_open
 
     index = _file(name, revision, "model.safetensors.index.json")
@@ -187,13 +188,13 @@ def _tensors(name: str, revision: str | None) -> dict[str, Path]:
         wanted = {key: file for key, file in files.items() if HEAD in key or EMBEDDINGS in key}
         paths = {file: _file(name, revision, file) for file in set(wanted.values())}
         return {key: path for key, file in wanted.items() if (path := paths[file]) is not None}
-    whole = _file(name, revision, "model.safetensors")
-    if whole is None:
+    single = _file(name, revision, "model.safetensors")
+    if single is None:
         raise TuningError(
-            f"{name!r} has no safetensors file to read the output layer from; {THROUGH}"
+            f"{name!r} has no safetensors file to read the output layer from; {WAY_OUT}"
         )
-    with safe_open(whole, "pt") as file:
-        return dict.fromkeys(file.keys(), whole)
+    with safe_open(single, "pt") as file:
+        return dict.fromkeys(file.keys(), single)
 
 
 def _file(name: str, revision: str | None, file: str) -> Path | None:

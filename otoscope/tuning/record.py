@@ -1,4 +1,4 @@
-"""What a finished adapter says of itself: `training.json`, and the values of its card."""
+"""The record of a finished adapter: `training.json`, and the values of its card."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,17 +7,16 @@ from typing import Any
 
 from otoscope.atomic import write_atomic
 from otoscope.models.families import FAMILIES
-from otoscope.statistics.intervals import Interval
 from otoscope.tuning.config import SCOPES, TrainingConfig, TuningError
-from otoscope.tuning.scopes import AdapterScope, layer_kinds
-from otoscope.tuning.training import TrainingHistory, ValidationResult
+from otoscope.tuning.scopes import AdaptedLayers
+from otoscope.tuning.history import TrainingHistory, ValidationResult, percent
 from otoscope.version import __version__
 
 RECORD = "training.json"
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:
-    """What a finished adapter says of itself; None where none is finished.
+    """The record of a finished adapter; None where none is finished.
 
     Raises:
         TuningError: It cannot be read.
@@ -32,37 +31,28 @@ def read_record(folder: Path) -> dict[str, Any] | None:
 
 
 def write_record(
-    folder: Path, begun: Mapping[str, Any], scope: AdapterScope, history: TrainingHistory
+    folder: Path, begun: Mapping[str, Any], layers: AdaptedLayers, history: TrainingHistory
 ) -> None:
     """Writes it; from then on the adapter counts as finished."""
-    told = {"begun": begun, "modules": list(scope.modules), "history": history.plain()}
-    write_atomic(folder / RECORD, (json.dumps(told, indent=1, sort_keys=True) + "\n").encode())
-
-
-def summary(history: TrainingHistory) -> str:
-    """Before and after in one line."""
-    first, last = history.validations[0], history.validations[-1]
-    return (
-        f"the right answer is what would be said for {_percent(first.said)} before and "
-        f"{_percent(last.said)} after, of {last.n_clips:,} clips of {last.n_sources:,} sources"
-    )
+    record = {"begun": begun, "modules": list(layers.modules), "history": history.plain()}
+    write_atomic(folder / RECORD, (json.dumps(record, indent=1, sort_keys=True) + "\n").encode())
 
 
 def card_values(
     begun: Mapping[str, Any],
-    settings: TrainingConfig,
-    scope: AdapterScope,
+    config: TrainingConfig,
+    layers: AdaptedLayers,
     history: TrainingHistory,
     answers: Sequence[str],
     base: str,
 ) -> dict[str, Any]:
-    """Everything that `cards/adapter.md.jinja` asks for.
+    """The values of `cards/adapter.md.jinja`.
 
     Args:
-        begun: What was trained, on what, and how.
-        settings: How.
-        scope: What was adapted.
-        history: What happened.
+        begun: Model, data and config of the training.
+        config: How it was trained.
+        layers: The adapted layers.
+        history: Losses and validations.
         answers: A line for each answer and its tokens.
         base: The base model's path or Hub name.
     """
@@ -82,14 +72,13 @@ def card_values(
         "n_validation": begun["n_validation"],
         "by_clip": begun["split"] == "paper",
         "from_states": begun["learnt_from"] == "states",
-        "scope": scope.name,
-        "scope_told": SCOPES[scope.name],
-        "kinds": [(part, name, n) for part in dict.fromkeys(scope.modules.values())
-                  for name, n in layer_kinds(m for m, own in scope.modules.items() if own == part)],
-        "n_modules": len(scope.modules),
-        "n_parameters": scope.n_parameters(settings.rank),
-        "tied": scope.tied and scope.head in scope.modules,
-        "settings": settings,
+        "scope": layers.scope,
+        "scope_description": SCOPES[layers.scope].description,
+        "kinds": layers.kinds(),
+        "n_modules": len(layers.modules),
+        "n_parameters": layers.n_parameters(config.rank),
+        "tied": layers.tied and layers.head in layers.modules,
+        "settings": config,
         "n_steps": len(history.losses),
         "first_loss": history.losses[0],
         "last_loss": history.losses[-1],
@@ -97,20 +86,12 @@ def card_values(
         "answers": answers,
         "random_weights_only": family.proven != "real weights",
         "version": __version__,
-    }  # fmt: skip
-
-
-def _row(validation: ValidationResult) -> dict[str, Any]:
-    return {
-        "step": validation.step,
-        "loss": f"{validation.loss:.4f}",
-        "said": _percent(validation.said),
-        "preferred": _percent(validation.preferred),
-        "n_clips": validation.n_clips,
-        "n_sources": validation.n_sources,
     }
 
 
-def _percent(share: Interval) -> str:
-    low, high = 100 * share.low, 100 * share.high
-    return f"{100 * share.estimate:.1f} % [{low:.1f}, {high:.1f}]"
+def _row(validation: ValidationResult) -> dict[str, Any]:
+    return validation._asdict() | {
+        "loss": f"{validation.loss:.4f}",
+        "generated": percent(validation.generated),
+        "preferred": percent(validation.preferred),
+    }

@@ -1,7 +1,7 @@
-"""Which layers are adapted: listed by name before anything is trained.
+"""The layers of a model that a LoRA scope selects, listed by name before anything is trained.
 
 `all_linear` is what the published runs did: every linear layer of the wrapped model, the output
-layer and the audio tower with it (PEFT's own word of that name leaves the output layer out).
+layer and the audio tower with it (PEFT's `all-linear` leaves the output layer out).
 """
 
 import re
@@ -13,66 +13,64 @@ from typing import Any
 from otoscope.models.families import FAMILIES
 from otoscope.tuning.config import SCOPES, TuningError
 
-PARTS = {
-    "lm_head": ("head",),
-    "decoder": ("decoder",),
-    "all_linear": ("head", "decoder", "projector", "tower"),
-}
-
 
 @dataclass(frozen=True)
-class AdapterScope:
-    """The layers of one model that are adapted.
+class AdaptedLayers:
+    """The layers of one model that get an adapter.
 
     Attributes:
-        name: A name in `SCOPES`.
+        scope: A name in `SCOPES`.
         head: Name of the output layer.
         modules: Name of each layer to its part: `head`, `decoder`, `projector` or `tower`.
-        shapes: Name of each layer to the numbers that enter and leave it.
-        left_out: Linear layers that are in none of these parts, such as a tower for pictures.
+        shapes: Name of each layer to its numbers of inputs and outputs.
+        excluded: Linear layers that are in none of these parts, such as a tower for pictures.
         tied: Whether the output layer shares its weights with the embeddings.
     """
 
-    name: str
+    scope: str
     head: str
     modules: Mapping[str, str]
     shapes: Mapping[str, tuple[int, int]]
-    left_out: tuple[str, ...]
+    excluded: tuple[str, ...]
     tied: bool
 
     def n_parameters(self, rank: int) -> int:
-        """Numbers that are trained."""
-        return sum(rank * (entering + leaving) for entering, leaving in self.shapes.values())
+        """Number of trainable parameters."""
+        return sum(rank * (n_in + n_out) for n_in, n_out in self.shapes.values())
+
+    def kinds(self) -> list[tuple[str, str, int]]:
+        """Part, name and number of each kind of layer."""
+        return [
+            (part, name, n)
+            for part in dict.fromkeys(self.modules.values())
+            for name, n in layer_kinds(m for m, own in self.modules.items() if own == part)
+        ]
 
     def listed(self) -> list[str]:
         """A line for each kind of layer and the number of its kind."""
-        lines = []
-        for part in dict.fromkeys(self.modules.values()):
-            kinds = layer_kinds(name for name, own in self.modules.items() if own == part)
-            lines += [f"{part:<9} {n:>4} x {kind}" for kind, n in kinds]
-        return lines + [f"left out  {n:>4} x {kind}" for kind, n in layer_kinds(self.left_out)]
+        lines = [f"{part:<9} {n:>4} x {name}" for part, name, n in self.kinds()]
+        return lines + [f"excluded  {n:>4} x {name}" for name, n in layer_kinds(self.excluded)]
 
 
-def plan_scope(model: Any, model_type: str, name: str) -> AdapterScope:
-    """The layers that a scope means in a model.
+def plan_scope(model: Any, model_type: str, scope: str) -> AdaptedLayers:
+    """The layers of a model that a scope selects.
 
     Args:
-        model: The transformers model, no adapter on it.
+        model: The transformers model, without an adapter.
         model_type: As its `config.json` has it.
-        name: A name in `SCOPES`.
+        scope: A name in `SCOPES`.
 
     Raises:
         TuningError: There is no such scope, a part of it has no layer, the output layer is missing
-            or quantised, or the model wears an adapter.
+            or quantised, or the model has an adapter.
     """
-    if name not in SCOPES:
-        raise TuningError(f"no scope named {name!r}; there are {', '.join(SCOPES)}")
+    if scope not in SCOPES:
+        raise TuningError(f"no scope named {scope!r}; there are {', '.join(SCOPES)}")
     import torch
 
     validate_no_adapter(model)
-    head = _head_of(model)
-    family = FAMILIES[model_type]
-    places = {
+    head, family, wanted = _head_of(model), FAMILIES[model_type], SCOPES[scope].parts
+    paths = {
         "head": head,
         "decoder": f"{family.decoder}.layers",
         "projector": family.projector,
@@ -80,39 +78,39 @@ def plan_scope(model: Any, model_type: str, name: str) -> AdapterScope:
     }
     modules: dict[str, str] = {}
     shapes: dict[str, tuple[int, int]] = {}
-    left_out = []
-    for path, module in model.named_modules():
+    excluded = []
+    for name, module in model.named_modules():
         if not isinstance(module, torch.nn.Linear):
             continue
-        part = next((part for part, place in places.items() if _is_in(path, place)), None)
+        part = next((part for part, path in paths.items() if _is_in(name, path)), None)
         if part is None:
-            left_out.append(path)
-        elif part in PARTS[name]:
-            modules[path] = part
-            shapes[path] = (module.in_features, module.out_features)
-    if "head" in PARTS[name]:
-        _check_head(model, head)
-    if missing := [part for part in PARTS[name] if part not in modules.values()]:
+            excluded.append(name)
+        elif part in wanted:
+            modules[name] = part
+            shapes[name] = (module.in_features, module.out_features)
+    if "head" in wanted:
+        _validate_head(model, head)
+    if missing := [part for part in wanted if part not in modules.values()]:
         raise TuningError(
             f"{type(model).__name__} has no linear layer in {', '.join(missing)} "
-            f"({', '.join(places[part] for part in missing)}), so scope {name!r} would not be what "
-            "it says; choose another scope"
+            f"({', '.join(paths[part] for part in missing)}), which scope {scope!r} includes; "
+            "choose another scope"
         )
-    return AdapterScope(name, head, modules, shapes, tuple(left_out), _is_tied(model))
+    return AdaptedLayers(scope, head, modules, shapes, tuple(excluded), _is_tied(model))
 
 
 def validate_no_adapter(model: Any) -> None:
-    """Refuses a model with an adapter on it.
+    """Rejects a model with an adapter.
 
     Raises:
-        TuningError: It wears one, its own or another.
+        TuningError: It has one.
     """
     from peft import PeftModel
 
     if isinstance(model, PeftModel):
         raise TuningError(
-            "the model wears an adapter already (some families hear with one of their own), and "
-            "training a second one on top is not done here; take a base model without one"
+            "the model has an adapter already (some families need one of their own for audio), and "
+            "training a second one on top is not supported; take a base model without one"
         )
 
 
@@ -122,36 +120,30 @@ def layer_kinds(names: Iterable[str]) -> list[tuple[str, int]]:
     >>> layer_kinds(["a.0.q", "a.1.q", "b"])
     [('a.*.q', 2), ('b', 1)]
     """
-    return list(Counter(map(_kind, names)).items())
+    return list(Counter(re.sub(r"\.\d+(?=\.|$)", ".*", name) for name in names).items())
 
 
-def _kind(name: str) -> str:
-    return re.sub(r"\.\d+(?=\.|$)", ".*", name)
-
-
-def _is_in(path: str, place: str) -> bool:
-    return path == place or path.startswith(f"{place}.")
+def _is_in(name: str, path: str) -> bool:
+    return name == path or name.startswith(f"{path}.")
 
 
 def _head_of(model: Any) -> str:
     head = model.get_output_embeddings()
-    found = [path for path, module in model.named_modules() if module is head]
+    found = [name for name, module in model.named_modules() if module is head]
     if head is None or not found:
-        raise TuningError(
-            f"{type(model).__name__} has no output layer that turns states into words"
-        )
+        raise TuningError(f"{type(model).__name__} has no output layer")
     return str(found[0])
 
 
-def _check_head(model: Any, path: str) -> None:
-    head = model.get_submodule(path)
+def _validate_head(model: Any, name: str) -> None:
+    head = model.get_submodule(name)
     weight = getattr(head, "weight", None)
     if weight is None or not weight.is_floating_point() or type(head).__name__ != "Linear":
-        told = "no weight" if weight is None else str(weight.dtype).removeprefix("torch.")
+        dtype = "no weight" if weight is None else str(weight.dtype).removeprefix("torch.")
         raise TuningError(
-            f"the output layer {path!r} is a {type(head).__name__} ({told}): it is quantised, and "
-            "an addition to it would be trained on rounded numbers; load a checkpoint whose output "
-            "layer is not quantised, or choose --scope decoder"
+            f"the output layer {name!r} is a {type(head).__name__} ({dtype}): it is quantised, and "
+            "an adapter would be trained on rounded weights; load a checkpoint whose output layer "
+            "is not quantised, or choose --scope decoder"
         )
 
 

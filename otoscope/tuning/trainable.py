@@ -1,4 +1,4 @@
-"""What is asked of whatever holds the weights that learn, and how an answer is judged."""
+"""What the training loop needs of a model, and how the answer to a clip is scored."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -8,50 +8,50 @@ import torch
 
 
 class ClipScore(NamedTuple):
-    """How a clip's right answer fares.
+    """Scores of a clip's right answer.
 
     Attributes:
-        loss: Mean over its tokens of what they cost, in nats.
-        said: Each of its tokens is the likeliest of all, so that it is what would be said.
-        preferred: It is likelier than any other answer offered, where they first differ.
+        loss: Mean over its tokens, in nats.
+        generated: Each of its tokens is the most likely, so that greedy decoding generates it.
+        preferred: It is more likely than any other answer, where they first differ.
     """
 
     loss: float
-    said: bool
+    generated: bool
     preferred: bool
 
 
 @runtime_checkable
 class Trainable(Protocol):
-    """Something that learns from clips, named by their places in the examples.
+    """A model with an adapter. Clips are given by their indices in the examples.
 
     Attributes:
-        tuned: The model with its addition.
-        at_once: Most clips that are learnt from together; None: any number.
+        tuned: The model with its adapter.
+        max_clips: Most clips of one call of `backward`; None for any number.
     """
 
     tuned: peft.PeftModel
-    micro_batch_size: int | None
+    max_clips: int | None
 
-    def backward(self, places: Sequence[int], epoch: int) -> list[float]:
-        """Each clip's mean loss over its target tokens; gradients of their sum are left behind."""
+    def backward(self, indices: Sequence[int], epoch: int) -> list[float]:
+        """Each clip's mean loss over its target tokens; adds the gradients of their sum."""
 
-    def evaluate(self, places: Sequence[int]) -> list[ClipScore]:
-        """How each clip's answer fares, nothing being taught."""
+    def evaluate(self, indices: Sequence[int]) -> list[ClipScore]:
+        """Scores of each clip, outside of training."""
 
 
 def score_clip(
-    logits: torch.Tensor, targets: Sequence[int], others: Sequence[tuple[int, int]]
+    logits: torch.Tensor, targets: Sequence[int], alternatives: Sequence[tuple[int, int]]
 ) -> ClipScore:
-    """Judges one clip.
+    """Scores one clip.
 
     Args:
-        logits: Where the tokens of the right answer are predicted, `(n_targets, n_tokens)`.
-        targets: These tokens.
-        others: Place and token at which each other answer first differs.
+        logits: For the positions of the right answer, `(n_targets, n_tokens)`.
+        targets: Its tokens.
+        alternatives: Position and token at which each other answer first differs.
     """
     right = torch.tensor(targets, device=logits.device)
     loss = torch.nn.functional.cross_entropy(logits.float(), right)
-    likeliest = logits.argmax(dim=1) == right
-    rivals = [logits[place, targets[place]] > logits[place, token] for place, token in others]
-    return ClipScore(float(loss), bool(likeliest.all()), all(map(bool, rivals)))
+    most_likely = logits.argmax(dim=1) == right
+    wins = [logits[at, targets[at]] > logits[at, token] for at, token in alternatives]
+    return ClipScore(float(loss), bool(most_likely.all()), all(map(bool, wins)))

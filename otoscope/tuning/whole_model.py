@@ -1,10 +1,10 @@
-"""Learning with the whole model: a clip is heard, asked about and answered, one at a time.
+"""Training through the whole model: question and audio, with the right answer appended.
 
-One clip a pass, as published. What a clip teaches then depends on nothing that passes with it, no
-padding among it, so any number of processes learns the same.
+Reproducible training has one clip in a forward pass, as published: the gradient of a clip then
+depends on no other clip, and on no padding. Otherwise clips share a batch.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,8 +12,9 @@ import peft
 import torch
 
 from otoscope.models.base import Request
-from otoscope.models.batching import is_out_of_memory
+from otoscope.models.batching import BatchSize, in_batches
 from otoscope.models.transformers_models import TransformersModel
+from otoscope.tuning.adapter import trainable_parameters
 from otoscope.tuning.config import TuningError
 from otoscope.tuning.dropout import DropoutContext
 from otoscope.tuning.examples import TrainingExamples
@@ -21,19 +22,19 @@ from otoscope.tuning.trainable import ClipScore, score_clip
 
 
 class TrainableModel:
-    """A model that learns from clips.
+    """A model with an adapter, and the clips it is trained on.
 
     Args:
-        model: As it is asked.
-        tuned: Its network with an addition, from `add_adapter`.
+        model: With its processor.
+        tuned: Its network with an adapter, from `add_adapter`.
         examples: Clips and answers.
-        fill: Question's id to the question with its sound.
-        passing: That of `add_adapter`.
-        checkpointing: Keep only what enters each layer, and compute the rest again: less memory,
+        fill: Question's id to the question with its audio.
+        dropout: That of `add_adapter`.
+        clips_per_pass: Most clips in a forward pass when training is not reproducible; halved when
+            memory runs out.
+        checkpointing: Store only the input of each layer, and compute the rest again: less memory,
             more time, the same weights.
     """
-
-    micro_batch_size: int | None = 1
 
     def __init__(
         self,
@@ -41,84 +42,118 @@ class TrainableModel:
         tuned: peft.PeftModel,
         examples: TrainingExamples,
         fill: Callable[[str], Request],
-        dropout_context: DropoutContext,
+        dropout: DropoutContext,
         *,
+        clips_per_pass: int = 16,
         checkpointing: bool = False,
     ) -> None:
         self.model, self.tuned, self.examples = model, tuned, examples
-        self.fill, self.dropout_context = fill, dropout_context
+        self.fill, self.dropout = fill, dropout
+        self.weights = list(trainable_parameters(tuned).values())
+        one_by_one = dropout.reproducible or not model.loaded.family.batched
+        self.max_clips = 1 if dropout.reproducible else None
+        self.batch_size = BatchSize(1 if one_by_one else clips_per_pass)
         if checkpointing:
-            _recompute(tuned.get_base_model())
+            _recompute_activations(tuned.get_base_model())
 
-    def backward(self, places: Sequence[int], epoch: int) -> list[float]:
+    def backward(self, indices: Sequence[int], epoch: int) -> list[float]:
         """See `Trainable`.
 
         Raises:
             TuningError: A clip does not fit into memory.
         """
-        try:
-            return [self._learnt(place, epoch) for place in places]
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
+        losses: list[float] = []
+        for _, batch in in_batches(self.batch_size, indices, lambda own: self._backward(own, epoch)):
+            losses += self._unless_full(batch)
+        return losses
+
+    def evaluate(self, indices: Sequence[int]) -> list[ClipScore]:
+        """See `Trainable`."""
+        scores: list[ClipScore] = []
+        for _, batch in in_batches(self.batch_size, indices, self._evaluate):
+            scores += self._unless_full(batch)
+        return scores
+
+    def _unless_full(self, results: Any) -> Any:
+        if results is None:
             raise TuningError(
                 "out of memory with one clip a pass; try --gradient-checkpointing, --dtype "
                 "bfloat16, a smaller --scope, or --scope lm_head with --features"
-            ) from error
+            )
+        return results
 
-    def _learnt(self, place: int, epoch: int) -> float:
-        """A clip's loss. Masks are drawn on the way back too, where layers are computed again."""
-        answer = self.examples.targets[place]
-        with self.dropout_context.of(epoch, [(str(self.examples.rows["id"][place]), len(answer))]):
-            logits = self._logits(place)
-            right = torch.tensor(answer, device=logits.device)
-            loss = torch.nn.functional.cross_entropy(logits, right)
-            loss.backward()
-        return float(loss.detach())
+    def _backward(self, indices: Sequence[int], epoch: int) -> list[float]:
+        """Losses of one batch. Where memory runs out, gradients are what they were before."""
+        before = [None if w.grad is None else w.grad.clone() for w in self.weights]
+        targets = [self.examples.targets[n] for n in indices]
+        names = self.examples.column("id", indices)
+        items = [(name, len(target)) for name, target in zip(names, targets, strict=True)]
+        try:
+            # dropout is drawn in the backward pass too, where activations are recomputed
+            with self.dropout.of(epoch, items):
+                losses = [
+                    torch.nn.functional.cross_entropy(own, torch.tensor(target, device=own.device))
+                    for own, target in zip(self._logits(indices), targets, strict=True)
+                ]
+                torch.stack(losses).sum().backward()
+        except RuntimeError:
+            for weight, gradient in zip(self.weights, before, strict=True):
+                weight.grad = gradient
+            raise
+        return [float(loss.detach()) for loss in losses]
 
-    def evaluate(self, places: Sequence[int]) -> list[ClipScore]:
-        """See `Trainable`."""
-        made = []
-        for place in places:
-            with torch.inference_mode():
-                logits = self._logits(place)
-            answer, others = self.examples.targets[place], self.examples.others[place]
-            made.append(score_clip(logits, answer, others))
-        return made
+    def _evaluate(self, indices: Sequence[int]) -> list[ClipScore]:
+        with torch.inference_mode():
+            logits = self._logits(indices)
+        return [
+            score_clip(own, self.examples.targets[n], self.examples.alternatives[n])
+            for n, own in zip(indices, logits, strict=True)
+        ]
 
-    def _logits(self, place: int) -> torch.Tensor:
-        """Where the tokens of the right answer are predicted, `(n_targets, n_tokens)`, float32."""
-        asked = self.fill(str(self.examples.rows["question_id"][place]))
-        inputs, answer = self.model.encode([asked]).inputs, self.examples.targets[place]
-        ids, mask = inputs["input_ids"], inputs["attention_mask"]
-        longer = dict(inputs) | {
-            "input_ids": torch.cat([ids, ids.new_tensor([answer])], dim=1),
-            "attention_mask": torch.cat([mask, mask.new_ones(1, len(answer))], dim=1),
-        }
-        with self._head_sees_only(len(answer)):
-            return self.tuned(**longer, use_cache=False).logits[0].float()
+    def _logits(self, indices: Sequence[int]) -> list[torch.Tensor]:
+        """For each clip the float32 logits of its answer's positions, `(n_targets, n_tokens)`."""
+        requests = [self.fill(name) for name in self.examples.column("question_id", indices)]
+        targets = [self.examples.targets[n] for n in indices]
+        inputs = append_answers(self.model.given(requests).inputs, targets)
+        with self._head_on_answers(max(map(len, targets))):
+            logits = self.tuned(**inputs, use_cache=False).logits
+        return [own[: len(t)].float() for own, t in zip(logits, targets, strict=True)]
 
     @contextmanager
-    def _head_sees_only(self, n_targets: int) -> Iterator[None]:
-        """The output layer gets the states that predict the answer: others are not learnt from."""
+    def _head_on_answers(self, n_targets: int) -> Iterator[None]:
+        """The output layer gets only the hidden states that predict the last tokens."""
 
-        def those(module: Any, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-            return (given[0][:, -n_targets - 1 : -1], *given[1:])
+        def select(module: Any, args: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+            return (args[0][:, -n_targets - 1 : -1], *args[1:])
 
         base: Any = self.tuned.get_base_model()
-        head = base.get_output_embeddings()
-        handle = head.register_forward_pre_hook(those)
+        handle = base.get_output_embeddings().register_forward_pre_hook(select)
         try:
             yield
         finally:
             handle.remove()
 
 
-def _recompute(model: Any) -> None:
+def append_answers(inputs: Mapping[str, Any], answers: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """Model inputs of questions, padded on the left, with answers behind, padded on the right.
+
+    Padding repeats the last token of the answer and is masked.
+    """
+    ids, mask = inputs["input_ids"], inputs["attention_mask"]
+    longest = max(map(len, answers))
+    padded = [[*row, *[row[-1]] * (longest - len(row))] for row in answers]
+    real = [[1] * len(row) + [0] * (longest - len(row)) for row in answers]
+    return dict(inputs) | {
+        "input_ids": torch.cat([ids, ids.new_tensor(padded)], dim=1),
+        "attention_mask": torch.cat([mask, mask.new_tensor(real)], dim=1),
+    }
+
+
+def _recompute_activations(model: Any) -> None:
     """Turns activation checkpointing on, in the parts of the model that can do it.
 
-    Layers do it only in training mode, so they are put into it; what is in them stays as it is, and
-    their own dropout is off.
+    Layers do it only in training mode, so they are put into it, with their own dropout off; their
+    children stay in evaluation mode.
     """
     from transformers.modeling_layers import GradientCheckpointingLayer
 
