@@ -98,7 +98,7 @@ def main() -> None:
         words = {word: tuple(opened.encoder.answer_tokens(asked(0), word)) for word in LABELS}
         answers = [(LABELS[i % 2], words[LABELS[i % 2]]) for i in range(N_CLIPS)]
         divided = examples_of(rows(), answers, "source", settings.seed)
-        examples = replace(divided, parts=TrainValidationSplit(tuple(range(N_CLIPS)), (0,)))
+        examples = replace(divided, split=TrainValidationSplit(tuple(range(N_CLIPS)), (0,)))
         clips = {asked(i).question.question_id: asked(i) for i in range(N_CLIPS)}
         found = TransformersExtractor(opened).extract(list(clips.values()), ["answer"]).answers
         write_features(folder / "features", rows(), {}, answers=found)
@@ -115,15 +115,15 @@ def main() -> None:
             }
 
         def from_states(nth: int) -> dict[str, Any]:
-            head, dropout_context = OutputLayer(weight), DropoutContext(settings.seed)
-            tuned = add_adapter(head, head.scope, settings, dropout_context)
+            head, dropout = OutputLayer(weight), DropoutContext(settings.seed)
+            tuned = add_adapter(head, head.scope, settings, dropout)
             states = Features.open(folder / "features").targets()
-            return learnt(TrainableHead(tuned, examples, states, dropout_context), f"states-{nth}")
+            return learnt(TrainableHead(tuned, examples, states, dropout), f"states-{nth}")
 
         def through_model() -> dict[str, Any]:
-            dropout_context = DropoutContext(settings.seed)
-            tuned = add_adapter(opened.loaded.model, scope, settings, dropout_context)
-            trainable = TrainableModel(opened, tuned, examples, clips.__getitem__, dropout_context)
+            dropout = DropoutContext(settings.seed)
+            tuned = add_adapter(opened.loaded.model, scope, settings, dropout)
+            trainable = TrainableModel(opened, tuned, examples, clips.__getitem__, dropout)
             return learnt(trainable, "model")
 
         def bare() -> None:

@@ -39,7 +39,9 @@ from otoscope.cli.options import (
 )
 from otoscope.tuning.config import SCOPES
 
-SCOPE = "Layers to adapt: " + "; ".join(f"{name}, {scope.description}" for name, scope in SCOPES.items())
+SCOPE = "Layers to adapt: " + "; ".join(
+    f"{name}, {scope.description}" for name, scope in SCOPES.items()
+)
 
 
 @model_options(*WEIGHTS)
@@ -99,8 +101,8 @@ def lora(
     clips_per_pass: Annotated[
         int,
         typer.Option(
-            min=1, help="Clips in one forward pass; halved when memory runs out, for "
-            "--no-reproducible."
+            min=1,
+            help="Clips in one forward pass; halved when memory runs out, for --no-reproducible.",
         ),
     ] = 16,
     checkpoint_every: Annotated[

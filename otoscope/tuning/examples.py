@@ -74,7 +74,9 @@ def select_rows(
             )
     splits = sorted({str(name) for name in rows["split"]})
     if "train" not in splits:
-        raise TuningError(f"there is no split train, only {', '.join(splits) or 'none'}, {NO_TRAIN}")
+        raise TuningError(
+            f"there is no split train, only {', '.join(splits) or 'none'}, {NO_TRAIN}"
+        )
     mine = [
         n
         for n, (category, split, label) in enumerate(
@@ -119,7 +121,9 @@ def examples_of(
                 f"{list(tokens)} in another's; extract the hidden states again"
             )
     alternatives = {
-        answer: tuple(_difference(answer, other, tokens_of) for other in tokens_of if other != answer)
+        answer: tuple(
+            _difference(answer, other, tokens_of) for other in tokens_of if other != answer
+        )
         for answer in tokens_of
     }
     return TrainingExamples(

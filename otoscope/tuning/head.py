@@ -172,8 +172,8 @@ def validate_states(features: Features, name: str, revision: str | None) -> Mapp
     for part in ("content", "commit"):
         if which.get(part) != about.get(part):
             raise TuningError(
-                f"{features.folder} holds hidden states of another model: {part} {about.get(part)!r}, and "
-                f"{name!r} has {which.get(part)!r}; extract them from this one"
+                f"{features.folder} holds hidden states of another model: {part} "
+                f"{about.get(part)!r}, and {name!r} has {which.get(part)!r}; extract them again"
             )
     return about
 

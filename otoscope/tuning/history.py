@@ -26,8 +26,9 @@ class ValidationResult(NamedTuple):
 
     def plain(self) -> dict[str, Any]:
         """Ready for JSON; `generated` is stored as `said`."""
-        stored = self._asdict() | {"preferred": list(self.preferred)}
-        return {**stored, "said": list(stored.pop("generated"))}
+        stored = self._asdict()
+        generated, preferred = list(stored.pop("generated")), list(stored.pop("preferred"))
+        return stored | {"said": generated, "preferred": preferred}
 
     @classmethod
     def from_plain(cls, stored: dict[str, Any]) -> "ValidationResult":
@@ -61,7 +62,8 @@ class TrainingHistory:
         first, last = self.validations[0], self.validations[-1]
         return (
             f"the right answer is the most likely one for {percent(first.generated)} before and "
-            f"{percent(last.generated)} after, of {last.n_clips:,} clips of {last.n_sources:,} sources"
+            f"{percent(last.generated)} after, of {last.n_clips:,} clips of {last.n_sources:,} "
+            "sources"
         )
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from otoscope.atomic import write_atomic
 from otoscope.models.families import FAMILIES
 from otoscope.tuning.config import SCOPES, TrainingConfig, TuningError
-from otoscope.tuning.scopes import AdaptedLayers
 from otoscope.tuning.history import TrainingHistory, ValidationResult, percent
+from otoscope.tuning.scopes import AdaptedLayers
 from otoscope.version import __version__
 
 RECORD = "training.json"

@@ -63,7 +63,9 @@ class TrainableModel:
             TuningError: A clip does not fit into memory.
         """
         losses: list[float] = []
-        for _, batch in in_batches(self.batch_size, indices, lambda own: self._backward(own, epoch)):
+        for _, batch in in_batches(
+            self.batch_size, indices, lambda own: self._backward(own, epoch)
+        ):
             losses += self._unless_full(batch)
         return losses
 

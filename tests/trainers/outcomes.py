@@ -1,14 +1,14 @@
-"""What a command said, once it went as it should."""
+"""The output of a command, after checking its exit code."""
 
 
-def said(result):
-    """The command's output, once it went well."""
+def output_of(result):
+    """The output of a command that succeeded."""
     assert result.exit_code == 0, result.output + str(result.exception)
     return result.output
 
 
-def refusal(result):
-    """What the command says when it refuses: one line."""
+def error_of(result):
+    """The one-line error of a command that ended with code 2."""
     assert result.exit_code == 2, result.output + str(result.exception)
     assert "Traceback" not in result.output
     return result.output

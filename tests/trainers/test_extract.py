@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tiny
 import typer
-from outcomes import refusal, said
+from outcomes import error_of, output_of
 from tiny import torch
 from typer.testing import CliRunner
 
@@ -48,13 +48,13 @@ def data(tmp_path):
 
 
 def called(data, checkpoint, out, *options, sites="pre_llm,text.*", model=None):
-    """The command's output, once it went well."""
-    return said(command(data, checkpoint, out, *options, sites=sites, model=model))
+    """The output of a command that succeeded."""
+    return output_of(command(data, checkpoint, out, *options, sites=sites, model=model))
 
 
-def refused(*given, **named):
-    """What the command says when it refuses: one line."""
-    return refusal(command(*given, **named))
+def rejected(*given, **named):
+    """The command's one-line error."""
+    return error_of(command(*given, **named))
 
 
 def command(data, checkpoint, out, *options, sites="pre_llm,text.*", model=None):
@@ -66,9 +66,9 @@ def command(data, checkpoint, out, *options, sites="pre_llm,text.*", model=None)
 class TestFeatures:
     def test_rows_are_those_of_all_splits(self, data, checkpoint, tmp_path):
         out = tmp_path / "features"
-        said = called(data, checkpoint, out, sites="mel,text.last,answer")
-        assert "24 rows to look at" in said
-        assert "24 of 24 rows looked at now" in said
+        output = called(data, checkpoint, out, sites="mel,text.last,answer")
+        assert "24 rows to look at" in output
+        assert "24 of 24 rows looked at now" in output
         features = Features.open(out, prompt="main")
         assert features.sites == ["mel", "text.2", "answer"]
         rows = features.rows
@@ -92,11 +92,11 @@ class TestFeatures:
         last = torch.from_numpy(features.matrix("text.2"))
         with torch.no_grad():
             tokens = model.loaded.model.lm_head(last).argmax(dim=1)
-        said = [
+        output = [
             model.loaded.processor.tokenizer.decode(t, skip_special_tokens=True) for t in tokens
         ]
         asked = [texts[name] for name in features.rows["id"]]
-        assert [text.startswith(begin) for text, begin in zip(asked, said, strict=True)] == [
+        assert [text.startswith(begin) for text, begin in zip(asked, output, strict=True)] == [
             True
         ] * 12
         assert len(set(asked)) > 1, "the model must listen for this"
@@ -128,8 +128,8 @@ class TestFeatures:
         base, tuned = (Features.open(tmp_path / name) for name in ("base", "tuned"))
         assert np.abs(base.matrix("text.2") - tuned.matrix("text.2")).max() > 1e-3
         assert tuned.description["model"]["adapter"]["name"] == "lora"
-        said = refused(data, checkpoint, tmp_path / "base", "--adapter", lora, sites="text.2")
-        assert "adapter None, now {'" in said
+        output = rejected(data, checkpoint, tmp_path / "base", "--adapter", lora, sites="text.2")
+        assert "adapter None, now {'" in output
 
     def test_again_and_with_another_layer(self, data, checkpoint, tmp_path):
         out = tmp_path / "features"
@@ -145,8 +145,8 @@ class TestFeatures:
         monkeypatch.setenv("WORLD_SIZE", "2")
         for rank in "10":
             monkeypatch.setenv("RANK", rank)
-            said = called(data, checkpoint, tmp_path / "two")
-            assert f"by process {rank} of 2" in said
+            output = called(data, checkpoint, tmp_path / "two")
+            assert f"by process {rank} of 2" in output
         assert files(tmp_path / "two") == files(tmp_path / "one")
 
     def test_a_model_of_ones_own_takes_part(self, data, tmp_path, monkeypatch):
@@ -167,15 +167,15 @@ class TestFeatures:
 
 class TestRefusals:
     def test_more_than_allowed_is_refused_with_the_size(self, data, checkpoint, tmp_path):
-        said = refused(
+        output = rejected(
             data, checkpoint, tmp_path / "f", "--max-disk-gib", "0.000001", sites="text.*"
         )
         # 24 rows of 3 states of 32 numbers of 2 bytes
         assert (
             f"{24 * 3 * 32 * 2 / 2**30:.3g} GiB are to be written, more than --max-disk-gib 1e-06"
-            in said
+            in output
         )
-        allowed = re.search(r"with --max-disk-gib (\S+)", said).group(1)
+        allowed = re.search(r"with --max-disk-gib (\S+)", output).group(1)
         called(data, checkpoint, tmp_path / "f", "--max-disk-gib", allowed, sites="text.*")
 
     def test_where_somebody_can_answer_it_asks(self, tmp_path, monkeypatch):
@@ -206,36 +206,36 @@ class TestRefusals:
         ],
     )
     def test_options_that_fit_nothing(self, data, checkpoint, tmp_path, options, named):
-        assert named in refused(data, checkpoint, tmp_path / "f", *options)
+        assert named in rejected(data, checkpoint, tmp_path / "f", *options)
         assert not (tmp_path / "f" / "features.json").exists()
 
     def test_a_site_that_is_not_there(self, data, checkpoint, tmp_path):
-        said = refused(data, checkpoint, tmp_path / "f", sites="text.3")
-        assert "no site 'text.3'; there are mel, pre_llm, answer, audio.0 … audio.2" in said
+        output = rejected(data, checkpoint, tmp_path / "f", sites="text.3")
+        assert "no site 'text.3'; there are mel, pre_llm, answer, audio.0 … audio.2" in output
 
     def test_a_place_that_the_prompt_has_not(self, data, checkpoint, tmp_path):
-        said = refused(data, checkpoint, tmp_path / "f", sites="text.1@q_l")
-        assert "words before the clip" in said
+        output = rejected(data, checkpoint, tmp_path / "f", sites="text.1@q_l")
+        assert "words before the clip" in output
 
     def test_a_dataset_that_is_not_there(self, checkpoint, tmp_path):
-        assert "is no folder here" in refused(tmp_path / "none", checkpoint, tmp_path / "f")
+        assert "is no folder here" in rejected(tmp_path / "none", checkpoint, tmp_path / "f")
 
     def test_a_clip_that_is_no_audio_is_named_before_anything_is_looked_at(
         self, checkpoint, tmp_path
     ):
         bad = [row(0), row(1) | {"audio": b"no audio"}]
         data = write(tmp_path / "data", {"all": {"test": bad}})
-        said = refused(data, checkpoint, tmp_path / "f")
-        assert "1 clips cannot be read, 'volume-1'" in said
+        output = rejected(data, checkpoint, tmp_path / "f")
+        assert "1 clips cannot be read, 'volume-1'" in output
 
     def test_a_clip_that_is_too_long(self, checkpoint, tmp_path):
         long = [row(0), row(1) | {"audio": clip(1, n_samples=5 * 8000)}]
         data = write(tmp_path / "data", {"all": {"test": long}})
-        said = refused(data, checkpoint, tmp_path / "f")
-        assert "1 clips are longer than the 4 s that the model hears, 'volume-1'" in said
+        output = rejected(data, checkpoint, tmp_path / "f")
+        assert "1 clips are longer than the 4 s that the model hears, 'volume-1'" in output
         called(data, checkpoint, tmp_path / "f", "--on-long", "flag")
 
     def test_an_id_in_two_splits(self, checkpoint, tmp_path):
         data = write(tmp_path / "data", {"all": {"train": [row(0)], "test": [row(0)]}})
-        said = refused(data, checkpoint, tmp_path / "f")
-        assert "row 'volume-0' is in the splits 'train' and 'test'" in said
+        output = rejected(data, checkpoint, tmp_path / "f")
+        assert "row 'volume-0' is in the splits 'train' and 'test'" in output

@@ -68,9 +68,9 @@ def started(place, *launcher, model="slow_model:Slow", sites="ear", out="feature
 
 
 def ended(process):
-    said, complaints = process.communicate(timeout=MOST_S)
-    assert process.returncode == 0, complaints
-    return said
+    output, errors = process.communicate(timeout=MOST_S)
+    assert process.returncode == 0, errors
+    return output
 
 
 def looked_at(place):
@@ -106,9 +106,9 @@ def test_two_processes_that_accelerate_starts_make_the_files_of_one(place):
     asked = {"model": model, "sites": "mel,pre_llm,audio.last,text.*,answer"}
     one = started(place, *accelerate, *ONE, *PLAIN, out="one", **asked)
     assert f"{N} of {N} rows looked at now\n" in ended(one)
-    said = ended(started(place, *accelerate, *TWO, *PLAIN, out="two", **asked))
+    output = ended(started(place, *accelerate, *TWO, *PLAIN, out="two", **asked))
     for rank in (0, 1):
-        assert f"{N // 2} of {N // 2} rows looked at now by process {rank} of 2" in said
+        assert f"{N // 2} of {N // 2} rows looked at now by process {rank} of 2" in output
     assert files(place / "one") == files(place / "two")
     states = Features.open(place / "two").matrix("text.2").astype(np.float32)
     assert len(np.unique(states, axis=0)) == N, "each clip has states of its own"

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from outcomes import refusal, said
+from outcomes import error_of, output_of
 from typer.testing import CliRunner
 
 from otoscope.audits.perception import run
@@ -41,13 +41,13 @@ def command(features, out, *options):
 
 
 def called(features, out, *options):
-    """The command's output, once it went well."""
-    return said(command(features, out, *options))
+    """The output of a command that succeeded."""
+    return output_of(command(features, out, *options))
 
 
-def refused(features, out, *options):
-    """What the command says when it refuses: one line."""
-    return refusal(command(features, out, *options))
+def rejected(features, out, *options):
+    """The command's one-line error."""
+    return error_of(command(features, out, *options))
 
 
 def accuracies(out, **values):
@@ -61,8 +61,8 @@ def accuracies(out, **values):
 
 
 def test_the_table_finds_what_was_planted(features, tmp_path):
-    said = called(features, tmp_path / "p", "--probe-split", "grouped", "--sites", "text.*")
-    assert "6 of 6 categories and sites probed now" in said
+    output = called(features, tmp_path / "p", "--probe-split", "grouped", "--sites", "text.*")
+    assert "6 of 6 categories and sites probed now" in output
     found = accuracies(tmp_path / "p")
     assert set(found) == {(f"text.{k}", c) for k in (0, 1, 2) for c in ("echo", "volume", "all")}
     assert found["text.0", "all"] == pytest.approx(0.5, abs=0.06)
@@ -86,8 +86,8 @@ def test_the_last_of_two_processes_writes_the_tables(features, tmp_path, monkeyp
     monkeypatch.setenv("WORLD_SIZE", "2")
     for rank in "10":
         monkeypatch.setenv("RANK", rank)
-        said = called(features, tmp_path / "two", "--seeds", "1,2")
-        assert f"4 of 4 categories and sites probed now by process {rank} of 2" in said
+        output = called(features, tmp_path / "two", "--seeds", "1,2")
+        assert f"4 of 4 categories and sites probed now by process {rank} of 2" in output
         assert (tmp_path / "two" / "probes.parquet").exists() == (rank == "0")
     assert files(tmp_path / "two") == files(tmp_path / "one")
 
@@ -147,8 +147,8 @@ class TestWithARun:
         other = tmp_path / "other"
         run(tmp_path / "data", open_model("constant:x"), out=other, prompts=["main_audio_first"])
         options = ("--probe-split", "grouped", "--folds", "3", "--run", str(other))
-        said = refused(features, tmp_path / "p", *options)
-        assert "no answers to the prompt 'main'; its prompts: main_audio_first" in said
+        output = rejected(features, tmp_path / "p", *options)
+        assert "does not ask 'main', it asks main_audio_first" in output
         assert (tmp_path / "p" / "probes.parquet").exists(), "what was trained is kept"
 
 
@@ -166,11 +166,11 @@ class TestWithARun:
     ],
 )
 def test_invalid_options_are_one_line(features, tmp_path, options, message):
-    assert message in refused(features, tmp_path / "p", *options)
+    assert message in rejected(features, tmp_path / "p", *options)
 
 
 def test_features_that_are_not_there(tmp_path):
-    assert "holds no features" in refused(tmp_path / "nothing", tmp_path / "p")
+    assert "holds no features" in rejected(tmp_path / "nothing", tmp_path / "p")
 
 
 def started(features, out, *launcher, options=()):
@@ -183,9 +183,9 @@ def started(features, out, *launcher, options=()):
 
 
 def ended(process):
-    said, complaints = process.communicate(timeout=MOST_S)
+    output, complaints = process.communicate(timeout=MOST_S)
     assert process.returncode == 0, complaints
-    return said
+    return output
 
 
 @pytest.mark.slow
@@ -204,8 +204,8 @@ def test_killed_and_started_again_it_ends_the_same(tmp_path):
     process.communicate()
     n_kept = len(list((tmp_path / "killed").glob("predictions/*/*.parquet")))
     assert 3 <= n_kept < 40
-    said = ended(started(features, tmp_path / "killed", *plain, options=options))
-    assert f"{40 - n_kept} of 40 categories and sites probed now" in said
+    output = ended(started(features, tmp_path / "killed", *plain, options=options))
+    assert f"{40 - n_kept} of 40 categories and sites probed now" in output
     ended(started(features, tmp_path / "whole", *plain, options=options))
     assert files(tmp_path / "whole").items() <= files(tmp_path / "killed").items()
 
@@ -215,7 +215,7 @@ def test_two_processes_that_accelerate_starts_make_the_files_of_one(features, tm
     one = [*ACCELERATE, "--num_processes", "1", "--module"]
     ended(started(features, tmp_path / "one", *one))
     two = [*ACCELERATE, "--multi_gpu", "--num_processes", "2", "--module"]
-    said = ended(started(features, tmp_path / "two", *two))
+    output = ended(started(features, tmp_path / "two", *two))
     for rank in (0, 1):
-        assert f"4 of 4 categories and sites probed now by process {rank} of 2" in said
+        assert f"4 of 4 categories and sites probed now by process {rank} of 2" in output
     assert files(tmp_path / "one") == files(tmp_path / "two")

@@ -1,4 +1,4 @@
-"""`python -m trainers.lora`, as it is called: what it lists, writes and refuses."""
+"""The command `trainers.lora`: what it lists, writes and rejects."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 import tiny
-from outcomes import refusal, said
+from outcomes import error_of, output_of
 from safetensors.torch import load_file, save_file
 from tiny import torch
 from typer.testing import CliRunner
@@ -78,50 +78,50 @@ def command(out, checkpoint, *options, data=None, states=None, category="volume"
 
 
 def called(*given, **named):
-    """The command's output, once it went well."""
-    return said(command(*given, **named))
+    """The output of a command that succeeded."""
+    return output_of(command(*given, **named))
 
 
-def refused(*given, **named):
-    """What the command says when it refuses: one line."""
-    return refusal(command(*given, **named))
+def rejected(*given, **named):
+    """The command's one-line error."""
+    return error_of(command(*given, **named))
 
 
 class TestListing:
     def test_a_dry_run_lists_layers_clips_and_tokens_and_leaves_nothing(
         self, data, checkpoint, tmp_path
     ):
-        said = called(tmp_path / "a", checkpoint, "--scope", "all_linear", "--dry-run", data=data)
-        assert "tower        2 x model.audio_tower.layers.*.self_attn.q_proj\n" in said
-        assert "projector    1 x model.multi_modal_projector.linear\n" in said
-        assert "decoder      2 x model.language_model.layers.*.mlp.down_proj\n" in said
-        assert "head         1 x lm_head\n28 layers, 18,224 numbers to train\n" in said
-        assert "answer    decrease  'd' 'e' 'c' 'r' 'e' 'a' 's' 'e' '<|im_end|>' '\\n'\n" in said
+        output = called(tmp_path / "a", checkpoint, "--scope", "all_linear", "--dry-run", data=data)
+        assert "tower        2 x model.audio_tower.layers.*.self_attn.q_proj\n" in output
+        assert "projector    1 x model.multi_modal_projector.linear\n" in output
+        assert "decoder      2 x model.language_model.layers.*.mlp.down_proj\n" in output
+        assert "head         1 x lm_head\n28 layers, 18,224 trainable parameters\n" in output
+        assert "answer    decrease  'd' 'e' 'c' 'r' 'e' 'a' 's' 'e' '<|im_end|>' '\\n'\n" in output
         # a tenth of 4 sources is none, but one validates
-        assert "12 clips to learn from, 4 to validate" in said
-        assert "16 clips a step, 16 by each of 1 process(es)" in said
+        assert "12 clips for training, 4 for validation" in output
+        assert "16 clips a step, 16 by each of 1 process(es)" in output
         assert not (tmp_path / "a").exists()
 
-    def test_the_published_division(self, data, checkpoint, tmp_path):
-        said = called(tmp_path / "a", checkpoint, "--validation", "paper", "--dry-run", data=data)
+    def test_the_published_split(self, data, checkpoint, tmp_path):
+        output = called(tmp_path / "a", checkpoint, "--validation", "paper", "--dry-run", data=data)
         # a tenth of 8 clips of each label is, rounded, one
-        assert "14 clips to learn from, 2 to validate" in said
+        assert "14 clips for training, 2 for validation" in output
 
-    def test_clips_to_which_nothing_was_done_are_told_of(self, checkpoint, tmp_path):
+    def test_clips_without_effect_are_counted(self, checkpoint, tmp_path):
         some = [row | {"no_effect": i < 3} for i, row in enumerate(rows(0, 16, ("volume",)))]
         data = write(tmp_path / "data", {"all": {"train": some}})
-        said = called(tmp_path / "a", checkpoint, "--dry-run", data=data)
-        assert "3 clips are left out: nothing was done to them" in said
+        output = called(tmp_path / "a", checkpoint, "--dry-run", data=data)
+        assert "3 clips are left out: their transform has no effect" in output
 
 
 class TestAdapter:
     def test_it_is_what_a_run_takes_and_changes_answers(self, data, checkpoint, tmp_path):
         out = tmp_path / "adapters" / "volume"
-        said = called(
+        output = called(
             out, checkpoint, "--scope", "all_linear", "--learning-rate", "0.01", "--epochs", "3",
             data=data,
         )  # fmt: skip
-        assert f"{out}: 3 steps; the right answer is what would be said for" in said
+        assert f"{out}: 3 steps; the right answer is the most likely one for" in output
         assert sorted(path.name for path in out.iterdir()) == [
             "README.md", "adapter_config.json", "adapter_model.safetensors", "training.json",
         ]  # fmt: skip
@@ -143,10 +143,10 @@ class TestAdapter:
         assert "# volume: LoRA on the lm_head of tiny\n" in card
         assert f"SHA-256 {record['begun']['data_sha256']}" in card
         assert f"content {record['begun']['model']['content'][:16]} (qwen2_audio, float32)" in card
-        assert "14 clips to learn from, 2 to validate" in card
+        assert "14 clips for training, 2 for validation" in card
         assert "| rank, alpha, dropout, bias | 8, 16, 0.05, none |" in card
         assert "| seed | 7 |" in card
-        assert "their sources taught too" in card
+        assert "their sources are in training too" in card
         assert "otoscope had never run qwen2_audio with published weights" in card
         assert re.search(r"\| 1 \| \d\.\d{4} \| \d+\.\d % \[\d+\.\d, \d+\.\d\] \|", card)
         assert str(tmp_path) not in card
@@ -156,14 +156,14 @@ class TestAdapter:
         before = files(tmp_path / "a")
         assert "is finished: the right answer" in called(tmp_path / "a", checkpoint, data=data)
         assert files(tmp_path / "a") == before
-        said = refused(tmp_path / "a", checkpoint, "--lora-rank", "4", data=data)
-        assert "holds another adapter: settings.rank 8, now 4" in said
+        output = rejected(tmp_path / "a", checkpoint, "--lora-rank", "4", data=data)
+        assert "holds another adapter: settings.rank 8, now 4" in output
 
     def test_its_own_configs_are_read_where_there_are_such(self, checkpoint, tmp_path):
         tables = {"all": {"test": rows(400, 4)}, "volume": {"train": rows(0, 8, ("volume",))}}
         data = write(tmp_path / "data", tables)
-        said = called(tmp_path / "a", checkpoint, "--dry-run", data=data)
-        assert "4 clips to learn from, 4 to validate" in said
+        output = called(tmp_path / "a", checkpoint, "--dry-run", data=data)
+        assert "4 clips for training, 4 for validation" in output
 
     def test_of_two_categories(self, data, checkpoint, tmp_path):
         out = tmp_path / "a"
@@ -173,7 +173,39 @@ class TestAdapter:
         assert record["begun"]["n_train"] == 24
 
 
-class TestFromStates:
+class TestBatches:
+    def test_the_mode_is_recorded_and_kept_by_the_next_call(self, data, checkpoint, tmp_path):
+        out = tmp_path / "a"
+        called(out, checkpoint, "--no-reproducible", "--clips-per-pass", "4", data=data)
+        record = json.loads((out / "training.json").read_text())
+        assert record["begun"]["settings"]["reproducible"] is False
+        assert "clips in batches" in (out / "README.md").read_text()
+        assert "is finished" in called(out, checkpoint, data=data)
+        output = rejected(out, checkpoint, "--reproducible", data=data)
+        assert "holds another adapter: settings.reproducible False, now None" in output
+
+    def test_an_unfinished_training_keeps_its_mode(self, data, checkpoint, tmp_path, monkeypatch):
+        out = tmp_path / "a"
+        monkeypatch.setattr("trainers.lora.write", lambda *_: 1 / 0)
+        command(out, checkpoint, "--no-reproducible", data=data)
+        monkeypatch.undo()
+        called(out, checkpoint, data=data)
+        record = json.loads((out / "training.json").read_text())
+        assert record["begun"]["settings"]["reproducible"] is False
+
+    def test_reproducible_is_the_default_and_recorded_as_in_version_0_1(
+        self, data, checkpoint, tmp_path
+    ):
+        called(tmp_path / "a", checkpoint, data=data)
+        record = json.loads((tmp_path / "a" / "training.json").read_text())
+        assert sorted(record["begun"]["settings"]) == [
+            "alpha", "batch_size", "dropout", "epochs", "learning_rate", "max_norm", "rank",
+            "scope", "seed", "weight_decay",
+        ]  # fmt: skip
+        assert "one clip in a forward pass" in (tmp_path / "a" / "README.md").read_text()
+
+
+class TestOnHiddenStates:
     def test_the_weights_are_those_of_the_whole_model(self, data, checkpoint, states, tmp_path):
         options = ("--epochs", "3", "--learning-rate", "0.01")
         called(tmp_path / "model", checkpoint, *options, data=data)
@@ -193,7 +225,7 @@ class TestFromStates:
         ]
         assert begun[0]["data_sha256"] == begun[1]["data_sha256"]
         assert begun[0]["model"] == begun[1]["model"]
-        assert "from kept states of the base model" in (
+        assert "from cached hidden states of the base model" in (
             tmp_path / "states" / "README.md"
         ).read_text()  # fmt: skip
 
@@ -204,28 +236,31 @@ class TestFromStates:
     @pytest.mark.parametrize(
         ("options", "named"),
         [
-            (("--scope", "decoder"), "kept states teach the output layer only, not 'decoder'"),
-            (("--dtype", "bfloat16"), "--dtype was decided when the states were extracted"),
+            (
+                ("--scope", "decoder"),
+                "cached hidden states train the output layer only, not 'decoder'",
+            ),
+            (("--dtype", "bfloat16"), "--dtype was decided when features were extracted"),
             (("--prompt", "main_audio_first"), "prompt 'main', now 'main_audio_first'"),
             (("--category", "pitch"), "no clips of category 'pitch', only of echo, volume"),
         ],
     )
-    def test_what_does_not_fit_is_refused(self, checkpoint, states, tmp_path, options, named):
-        assert named in refused(tmp_path / "a", checkpoint, *options, states=states)
+    def test_what_does_not_fit_is_rejected(self, checkpoint, states, tmp_path, options, named):
+        assert named in rejected(tmp_path / "a", checkpoint, *options, states=states)
 
-    def test_states_of_another_model_are_refused(self, states, tmp_path):
+    def test_states_of_another_model_are_rejected(self, states, tmp_path):
         other = tiny.save(tiny.qwen2_audio(seed=1), tmp_path / "other")
-        said = refused(tmp_path / "a", other, states=states)
-        assert "states of another model: content" in said
+        output = rejected(tmp_path / "a", other, states=states)
+        assert "states of another model: content" in output
 
-    def test_states_of_another_version_are_refused(self, checkpoint, states, tmp_path):
+    def test_states_of_another_version_are_rejected(self, checkpoint, states, tmp_path):
         old = shutil.copytree(states, tmp_path / "old")
         path = old / "features.json"
         path.write_text(path.read_text().replace('"version": 1', '"version": 0'))
-        said = refused(tmp_path / "a", checkpoint, states=old)
-        assert "holds another feature set: version 0, now 1" in said
+        output = rejected(tmp_path / "a", checkpoint, states=old)
+        assert "holds another feature set: version 0, now 1" in output
 
-    def test_a_head_that_is_quantised_is_refused(self, checkpoint, states, tmp_path):
+    def test_a_head_that_is_quantised_is_rejected(self, checkpoint, states, tmp_path):
         folder = tmp_path / "rounded"
         shutil.copytree(checkpoint, folder)
         features = shutil.copytree(states, tmp_path / "f")
@@ -237,19 +272,19 @@ class TestFromStates:
         about = json.loads(path.read_text())
         about["model"]["content"] = folder_hash(folder)
         path.write_text(json.dumps(about))
-        assert "is quantised (int8)" in refused(tmp_path / "a", folder, states=features)
+        assert "is quantised (int8)" in rejected(tmp_path / "a", folder, states=features)
 
 
-class TestRefusals:
+class TestRejected:
     def test_neither_or_both_of_dataset_and_states(self, data, checkpoint, tmp_path):
         for given in ({}, {"data": data, "states": tmp_path}):
-            assert "give either --dataset, or" in refused(tmp_path / "a", checkpoint, **given)
+            assert "give either --dataset, or" in rejected(tmp_path / "a", checkpoint, **given)
 
     @pytest.mark.parametrize(
         ("options", "named"),
         [
             (("--scope", "head"), "no scope named 'head'; there are lm_head, decoder, all_linear"),
-            (("--validation", "clip"), "no split named 'clip'"),
+            (("--validation", "clip"), "no validation split named 'clip'"),
             (("--lora-dropout", "2"), "dropout is a share below 1, not 2.0"),
             (("--category", "pitch"), "no clips of category 'pitch', only of echo, volume"),
             (("--prompt", "mian"), "did you mean 'main'?"),
@@ -257,34 +292,34 @@ class TestRefusals:
         ],
     )
     def test_options_that_fit_nothing(self, data, checkpoint, tmp_path, options, named):
-        assert named in refused(tmp_path / "a", checkpoint, *options, data=data)
+        assert named in rejected(tmp_path / "a", checkpoint, *options, data=data)
         assert not (tmp_path / "a").exists()
 
     @pytest.mark.parametrize(
         ("splits", "named"),
         [
-            ({"test": rows(0, 8)}, "has no split train, only test, and what a model is asked"),
+            ({"test": rows(0, 8)}, "has no split train, only test, and what a model is tested"),
             (
                 {"train": [r for r in rows(0, 8) if r["label"] == "increase"]},
-                "has only clips labelled 'increase' to learn from",
+                "has only clips labelled 'increase' for training",
             ),
             (
                 {"train": rows(0, 8), "test": rows(4, 8)},
-                "test shares 1 source(s) ('s1') with what is learnt from",
+                "test shares 1 source(s) ('s1') with the training data",
             ),
             (
                 {"train": rows(0, 4)},
-                "all clips are of one source, 's0': none is left to validate with",
+                "all clips are of one source, 's0': none is left for validation",
             ),
         ],
     )
-    def test_data_that_cannot_teach(self, checkpoint, tmp_path, splits, named):
+    def test_data_that_cannot_be_trained_on(self, checkpoint, tmp_path, splits, named):
         distinct = {
             split: [row | {"id": f"{split}-{row['id']}"} for row in some]
             for split, some in splits.items()
         }
         data = write(tmp_path / "data", {"all": distinct})
-        assert named in refused(tmp_path / "a", checkpoint, data=data)
+        assert named in rejected(tmp_path / "a", checkpoint, data=data)
 
     def test_a_model_that_is_not_of_transformers(self, data, tmp_path):
         result = CliRunner().invoke(
@@ -297,43 +332,43 @@ class TestRefusals:
     def test_a_folder_with_something_else(self, data, checkpoint, tmp_path):
         (tmp_path / "a").mkdir()
         (tmp_path / "a" / "notes.txt").touch()
-        said = refused(tmp_path / "a", checkpoint, data=data)
-        assert "holds something that is no adapter" in said
+        output = rejected(tmp_path / "a", checkpoint, data=data)
+        assert "holds something that is no adapter" in output
 
     def test_a_number_of_processes_that_does_not_divide_a_step(
         self, data, checkpoint, tmp_path, monkeypatch
     ):
-        team = type("Team", (), {"num_processes": 3, "process_index": 0})
-        monkeypatch.setattr("trainers.lora.processes", team)
-        said = refused(tmp_path / "a", checkpoint, data=data)
-        assert "16 clips a step cannot be shared out to 3 processes" in said
+        group = type("Group", (), {"num_processes": 3, "process_index": 0})
+        monkeypatch.setattr("trainers.lora.start_processes", group)
+        output = rejected(tmp_path / "a", checkpoint, data=data)
+        assert "16 clips a step cannot be shared out to 3 processes" in output
 
-    def test_a_precision_that_accelerate_was_told(self, data, checkpoint, tmp_path, monkeypatch):
+    def test_a_precision_given_to_accelerate(self, data, checkpoint, tmp_path, monkeypatch):
         monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
-        said = refused(tmp_path / "a", checkpoint, data=data)
-        assert "accelerate was told --mixed_precision bf16; say `no`" in said
+        output = rejected(tmp_path / "a", checkpoint, data=data)
+        assert "accelerate has --mixed_precision bf16; give `no`" in output
 
     def test_answers_that_the_tokenizer_does_not_know(
         self, data, checkpoint, tmp_path, monkeypatch
     ):
-        monkeypatch.setattr(RequestEncoder, "answer_tokens", lambda self, asked, word: [5, 6])
-        said = refused(tmp_path / "a", checkpoint, data=data)
-        assert "becomes the tokens [5, 6], which spell" in said
+        monkeypatch.setattr(Encoder, "ending", lambda self, asked, word: [5, 6])
+        output = rejected(tmp_path / "a", checkpoint, data=data)
+        assert "becomes the tokens [5, 6], which spell" in output
 
     def test_a_loss_that_is_not_finite(self, data, tmp_path):
         made = tiny.qwen2_audio()
         with torch.no_grad():
             made[0].model.language_model.norm.weight.fill_(np.nan)
         folder = tiny.save(made, tmp_path / "nan")
-        said = refused(tmp_path / "a", folder, data=data)
-        assert "the loss of 12 clip(s) is not finite in step 1" in said
-        assert "the last checkpoint is kept" in said
+        output = rejected(tmp_path / "a", folder, data=data)
+        assert "the loss of 12 clip(s) is not finite in step 1" in output
+        assert "the last checkpoint is kept" in output
         assert list((tmp_path / "a" / ".training").glob("step-00000000-*.pt"))
         assert not (tmp_path / "a" / "adapter_config.json").exists()
 
 
 def test_help_names_the_commands():
-    said = CliRunner().invoke(APP, ["--help"]).output
+    output = CliRunner().invoke(APP, ["--help"]).output
     for line in ("accelerate launch -m trainers.lora --dataset ./vocalgrad",
                  "--multi_gpu --num_processes 2", "Try --dry-run first"):  # fmt: skip
-        assert line in said
+        assert line in output

@@ -1,4 +1,4 @@
-"""Additions do nothing at first, sit on the layers listed and no other, and are read back."""
+"""Adapters change nothing at first, are on the listed layers only, and are read back."""
 
 import peft
 import pytest
@@ -29,7 +29,7 @@ def adapted(made, family="qwen2_audio", **settings):
     return add_adapter(model, scope, chosen, DropoutContext(chosen.seed)), scope
 
 
-def said(model):
+def logits(model):
     with torch.no_grad():
         return model(input_ids=WORDS).logits
 
@@ -46,9 +46,9 @@ def moved(tuned):
 @pytest.mark.parametrize("scope", ["lm_head", "decoder", "all_linear"])
 def test_it_does_nothing_at_first_and_trains_nothing_else(scope):
     model, processor = tiny.qwen2_audio()
-    before = said(model)
+    before = logits(model)
     tuned, planned = adapted((model, processor), scope=scope)
-    assert torch.equal(said(tuned), before)
+    assert torch.equal(logits(tuned), before)
     assert lora_layers(tuned).keys() == planned.modules.keys()
     assert sum(w.numel() for w in trainable_parameters(tuned).values()) == planned.n_parameters(8)
     assert all("lora_" in name for name in trainable_parameters(tuned))
@@ -60,16 +60,16 @@ def test_first_weights_belong_to_the_layer_and_the_seed():
         for seed, settings in ((0, {}), (1, {"scope": "all_linear"}), (0, {"seed": 5}))
     ]
     name = "base_model.model.lm_head.lora_A.default.weight"
-    lock, among_others, other_seed = (weights[name] for weights in firsts)
-    assert torch.equal(lock, among_others)
-    assert not torch.equal(lock, other_seed)
+    alone, among_others, other_seed = (weights[name] for weights in firsts)
+    assert torch.equal(alone, among_others)
+    assert not torch.equal(alone, other_seed)
     # uniform within 1 / sqrt(32): PEFT's own rule
-    assert 0.9 / 32**0.5 < lock.abs().max() <= 1 / 32**0.5
+    assert 0.9 / 32**0.5 < alone.abs().max() <= 1 / 32**0.5
 
 
-def test_a_model_that_wears_an_adapter_is_refused():
+def test_a_model_with_an_adapter_is_rejected():
     tuned, scope = adapted(tiny.qwen2_audio())
-    with pytest.raises(TuningError, match="wears an adapter already"):
+    with pytest.raises(TuningError, match="has an adapter already"):
         add_adapter(tuned, scope, TrainingConfig(), DropoutContext(1))
 
 
@@ -82,7 +82,7 @@ def test_it_is_read_back_by_peft_and_holds_nothing_of_the_base(scope, tmp_path):
     assert all("lora_" in name for name in stored)
     with without_peft_warnings():
         again = peft.PeftModel.from_pretrained(tiny.qwen2_audio()[0], tmp_path).eval()
-    assert torch.equal(said(again), said(tuned))
+    assert torch.equal(logits(again), logits(tuned))
     config = peft.PeftConfig.from_pretrained(tmp_path)
     assert (config.base_model_name_or_path, config.revision) == ("org/base", "abc")
     assert (config.r, config.lora_alpha, config.lora_dropout, config.bias) == (8, 16, 0.05, "none")
@@ -90,10 +90,10 @@ def test_it_is_read_back_by_peft_and_holds_nothing_of_the_base(scope, tmp_path):
 
 
 @pytest.mark.parametrize("scope", ["lm_head", "all_linear"])
-def test_merged_says_what_it_said_before(scope):
+def test_merged_has_the_same_outputs(scope):
     tuned = moved(adapted(tiny.qwen2_audio(), scope=scope)[0])
-    before = said(tuned)
-    torch.testing.assert_close(said(merge_adapter(tuned)), before, rtol=1e-4, atol=1e-5)
+    before = logits(tuned)
+    torch.testing.assert_close(logits(merge_adapter(tuned)), before, rtol=1e-4, atol=1e-5)
 
 
 class TestTied:
@@ -118,20 +118,20 @@ class TestTied:
         assert torch.equal(embeddings.weight, before)
         assert not any("embed_tokens" in name for name in trainable_parameters(tuned))
 
-    def test_merged_says_what_it_said_before_and_is_tied_no_more(self, made, tmp_path):
+    def test_merged_has_the_same_outputs_and_is_tied_no_more(self, made, tmp_path):
         tuned = moved(self.tuned(made)[0])
-        before = said(tuned)
+        before = logits(tuned)
         whole = merge_adapter(tuned)
-        torch.testing.assert_close(said(whole), before, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(logits(whole), before, rtol=1e-4, atol=1e-5)
         whole.save_pretrained(tmp_path)
         kind = transformers.GraniteSpeechForConditionalGeneration
-        torch.testing.assert_close(said(kind.from_pretrained(tmp_path).eval()), said(whole))
+        torch.testing.assert_close(logits(kind.from_pretrained(tmp_path).eval()), logits(whole))
 
-    def test_peft_alone_would_change_what_is_heard(self, made):
+    def test_peft_alone_would_change_the_embeddings(self, made):
         tuned = moved(self.tuned(made)[0])
-        before = said(tuned)
+        before = logits(tuned)
         with without_peft_warnings():
-            assert not torch.allclose(said(tuned.merge_and_unload()), before, atol=1e-2)
+            assert not torch.allclose(logits(tuned.merge_and_unload()), before, atol=1e-2)
 
     def test_it_is_read_back(self, made, tmp_path, monkeypatch):
         tuned = moved(self.tuned(made)[0])
@@ -139,4 +139,4 @@ class TestTied:
         fresh, _ = tiny_others.granite_speech(monkeypatch)
         with without_peft_warnings():
             again = peft.PeftModel.from_pretrained(fresh, tmp_path).eval()
-        assert torch.equal(said(again), said(tuned))
+        assert torch.equal(logits(again), logits(tuned))

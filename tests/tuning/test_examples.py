@@ -1,10 +1,10 @@
-"""Rows that may teach, the tokens of their answers, and what is wrong with others."""
+"""Rows for training, the tokens of their answers, and what is rejected."""
 
 import pytest
 import tiny
 
 from otoscope.tuning.config import TuningError
-from otoscope.tuning.examples import examples_of, select_rows, told, validate_answer_tokens
+from otoscope.tuning.examples import examples_of, select_rows, token_lines, validate_answer_tokens
 from tests.tuning.tiny_training import LABELS, rows
 
 TOKENS = {"decrease": (1, 5, 9), "increase": (2, 6, 9)}
@@ -16,46 +16,55 @@ def examples(columns, tokens=TOKENS, **more):
 
 
 class TestChoosing:
-    def test_only_the_category_and_the_splits_that_teach(self):
+    def test_only_the_category_and_the_splits_for_training(self):
         columns = rows(12)
         columns["category"] = ["volume"] * 8 + ["echo"] * 4
         columns["split"] = ["train"] * 4 + ["test"] * 4 + ["train"] * 4
-        chosen, n_silent = select_rows(columns, ["volume"])
+        chosen, n_no_effect = select_rows(columns, ["volume"])
         assert chosen["id"] == ["q00", "q01", "q02", "q03"]
-        assert n_silent == 0
+        assert n_no_effect == 0
         assert select_rows(columns, ["echo", "volume"])[0]["id"][-1] == "q11"
 
-    def test_clips_to_which_nothing_was_done_are_left_out_and_counted(self):
+    def test_clips_without_effect_are_left_out_and_counted(self):
         columns = rows(6) | {"no_effect": [True, None, False, True, False, False]}
-        chosen, n_silent = select_rows(columns, ["volume"])
-        assert (chosen["id"], n_silent) == (["q01", "q02", "q04", "q05"], 2)
+        chosen, n_no_effect = select_rows(columns, ["volume"])
+        assert (chosen["id"], n_no_effect) == (["q01", "q02", "q04", "q05"], 2)
 
-    def test_clips_without_a_direction_are_no_lesson(self):
+    def test_clips_without_a_label_are_left_out(self):
         columns = rows(6) | {"label": [0, 1, -1, -1, 0, 1]}
         assert select_rows(columns, ["volume"])[0]["id"] == ["q00", "q01", "q04", "q05"]
+
+    def test_more_than_two_labels_are_kept_and_each_has_all_alternatives(self):
+        names = ["angry", "happy", "sad"] * 4
+        columns = rows(12) | {"label": [0, 1, 2] * 4, "label_name": names}
+        chosen, _ = select_rows(columns, ["volume"])
+        assert chosen["label_name"] == names
+        tokens = {"angry": (1, 9), "happy": (2, 9), "sad": (3, 9)}
+        made = examples(columns, tokens)
+        assert made.alternatives[:2] == [((0, 2), (0, 3)), ((0, 1), (0, 3))]
 
     @pytest.mark.parametrize(
         ("change", "named"),
         [
             ({"category": ["echo"] * 6}, "no clips of category 'volume', only of echo"),
-            ({"split": ["test"] * 6}, "no split train, only test, and what a model is asked"),
-            ({"label": [1] * 6}, "has only clips labelled 'increase' to learn from"),
-            ({"label": [-1] * 6}, "has no labelled clips to learn from"),
+            ({"split": ["test"] * 6}, "no split train, only test, and what a model is tested"),
+            ({"label_name": ["increase"] * 6}, "has only clips labelled 'increase' for training"),
+            ({"label": [-1] * 6}, "has no labelled clips for training"),
         ],
     )
-    def test_what_teaches_nothing_is_refused(self, change, named):
+    def test_unusable_rows_are_rejected(self, change, named):
         with pytest.raises(TuningError, match=named):
             select_rows(rows(6) | change, ["volume"])
 
 
 class TestExamples:
     def test_answers_are_weighed_against_one_another_where_they_first_differ(self):
-        assert examples(rows(8)).others[:2] == [((0, 2),), ((0, 1),)]
+        assert examples(rows(8)).alternatives[:2] == [((0, 2),), ((0, 1),)]
         late = {"decrease": (7, 1, 9), "increase": (7, 2, 9)}
-        assert examples(rows(8), late).others[:2] == [((1, 2),), ((1, 1),)]
+        assert examples(rows(8), late).alternatives[:2] == [((1, 2),), ((1, 1),)]
 
     def test_answers_with_the_same_tokens_are_refused(self):
-        with pytest.raises(TuningError, match=r"'decrease' .* 'increase' .* told apart by none"):
+        with pytest.raises(TuningError, match=r"'decrease' .* 'increase' .* differ in none of"):
             examples(rows(8), dict.fromkeys(LABELS, (3, 9)))
 
     def test_a_word_with_two_spellings_is_refused(self):
@@ -64,7 +73,7 @@ class TestExamples:
             examples_of(rows(4), answers, "source", 1)
 
     def test_a_split_that_is_not_there(self):
-        with pytest.raises(LookupError, match="no split named 'clip'; there are"):
+        with pytest.raises(LookupError, match="no validation split named 'clip'; there are"):
             examples(rows(8), split="clip")
 
     def test_the_hash_tells_data_apart(self):
@@ -95,7 +104,7 @@ class TestTokens:
         validate_answer_tokens(
             "increase", self.ids(tokenizer, answer), tokenizer, ("Why?\n", answer)
         )
-        lines = told({"increase": self.ids(tokenizer, "in<|im_end|>")}, tokenizer.decode)
+        lines = token_lines({"increase": self.ids(tokenizer, "in<|im_end|>")}, tokenizer.decode)
         assert lines == ["increase  'i' 'n' '<|im_end|>'"]
 
     @pytest.mark.parametrize("text", ["", "decrease<|im_end|>"])
@@ -110,7 +119,7 @@ class TestTokens:
             def decode(self, ids):
                 return "increase<unk>"
 
-        with pytest.raises(TuningError, match="stands for what the tokenizer does not know"):
+        with pytest.raises(TuningError, match="is the tokenizer's unknown token"):
             validate_answer_tokens("increase", (5, 0), Poor())
 
     def test_a_word_that_grows_together_with_the_question_is_refused(self):

@@ -19,7 +19,7 @@ from otoscope.tuning.dropout import DropoutContext
 from otoscope.tuning.examples import examples_of
 from otoscope.tuning.head import OutputLayer, TrainableHead, read_head, validate_states
 from otoscope.tuning.training import train
-from tests.tuning.tiny_training import asked, rows, tiny_job, tiny_job_of
+from tests.tuning.tiny_training import request, rows, tiny_job, tiny_job_of
 
 pytestmark = pytest.mark.filterwarnings(
     # peft asks transformers by an old name when it makes an adapter
@@ -35,19 +35,16 @@ def checkpoint(tmp_path_factory):
     return tiny.save(tiny.qwen2_audio(), tmp_path_factory.mktemp("head") / "tiny", scale=1.0)
 
 
-def from_states(weight, examples, states, settings):
-    head, dropout_context = OutputLayer(weight), DropoutContext(settings.seed)
-    tuned = add_adapter(head, head.scope, settings, dropout_context)
-    return TrainableHead(tuned, examples, states, dropout_context)
+def on_states(weight, examples, states, settings):
+    head, dropout = OutputLayer(weight), DropoutContext(settings.seed)
+    tuned = add_adapter(head, head.layers, settings, dropout)
+    return TrainableHead(tuned, examples, states, dropout)
 
 
-def seen(model, n, micro_batch_size=4):
+def seen(model, n, at_once=4):
     """The states that predict the answers of `n` clips, as `trainers.extract` finds them."""
     extractor = TransformersExtractor(model)
-    parts = [
-        [asked(i) for i in range(n)][k : k + micro_batch_size]
-        for k in range(0, n, micro_batch_size)
-    ]
+    parts = [[request(i) for i in range(n)][k : k + at_once] for k in range(0, n, at_once)]
     found = [answer for part in parts for answer in extractor.extract(part, ["answer"]).answers]
     lengths = [len(ids) for _, ids in found]
     return Targets(
@@ -70,9 +67,7 @@ def test_the_weights_are_those_of_training_through_the_model(family, dropout, tm
     folder = tiny.save(getattr(tiny, family)(), tmp_path / family, scale=1.0)
     about = {"n": N, "dropout": dropout, "epochs": 4, "learning_rate": 1e-2}
     through, examples, settings, _ = tiny_job(folder, **about)
-    kept = from_states(
-        read_head(folder, None, "float32"), examples, seen(through.model, N), settings
-    )
+    kept = on_states(read_head(folder, None, "float32"), examples, seen(through.model, N), settings)
     model, history = tuned(tmp_path / "model", through, examples, settings)
     states, again = tuned(tmp_path / "states", kept, examples, settings)
     assert model.keys() == states.keys()
@@ -80,7 +75,7 @@ def test_the_weights_are_those_of_training_through_the_model(family, dropout, tm
         assert (weight - states[name]).norm() <= 1e-5 * weight.norm(), name
     assert again.losses == pytest.approx(history.losses, rel=1e-5)
     assert history.losses[-1] < 0.95 * history.losses[0]
-    assert [v.said for v in again.validations] == [v.said for v in history.validations]
+    assert [v.generated for v in again.validations] == [v.generated for v in history.validations]
     assert again.validations[-1].preferred == history.validations[-1].preferred
 
 
@@ -90,7 +85,7 @@ def test_in_bfloat16_too_where_states_were_seen_one_by_one(tmp_path):
     folder = tiny.save(made, tmp_path / "half", scale=1.0)
     through, examples, settings, _ = tiny_job(folder, n=N, epochs=2, learning_rate=1e-2)
     weight = read_head(folder, None, "bfloat16")
-    kept = from_states(weight, examples, seen(through.model, N, micro_batch_size=1), settings)
+    kept = on_states(weight, examples, seen(through.model, N, at_once=1), settings)
     model, _ = tuned(tmp_path / "model", through, examples, settings)
     states, _ = tuned(tmp_path / "states", kept, examples, settings)
     for name, own in model.items():
@@ -102,7 +97,7 @@ def test_in_bfloat16_too_where_states_were_seen_one_by_one(tmp_path):
 def test_of_every_family_states_predict_what_the_model_does(family, tmp_path, monkeypatch):
     through, examples, settings, _ = tiny_job_of(opening(family, tmp_path, monkeypatch), n=8)
     weight = read_head(str(tmp_path), None, "float32")
-    kept = from_states(weight, examples, seen(through.model, 8), settings)
+    kept = on_states(weight, examples, seen(through.model, 8), settings)
     for place in (0, 3):
         whole, own = through.evaluate([place])[0], kept.evaluate([place])[0]
         assert own.loss == pytest.approx(whole.loss, rel=1e-5)
@@ -114,9 +109,9 @@ N_PLANTED = 80
 
 
 class TestPlanted:
-    """States in which it is known what can be learnt."""
+    """Hidden states in which it is known what can be decoded."""
 
-    def learnt(self, tmp_path, strength):
+    def last_validation(self, tmp_path, strength):
         """The last validation, of states that tell place and, so strongly, the label."""
         columns, rng = rows(N_PLANTED), np.random.default_rng(0)
         answers = [(word, TOKENS[word]) for word in columns["label_name"]]
@@ -131,17 +126,17 @@ class TestPlanted:
             np.repeat(np.arange(N_PLANTED), 3),
         )
         weight = torch.randn(12, 8, generator=torch.Generator().manual_seed(0))
-        trainable = from_states(weight, examples, kept, settings)
+        trainable = on_states(weight, examples, kept, settings)
         _, history = tuned(tmp_path, trainable, examples, settings)
-        assert history.validations[0].said.estimate < 0.5
+        assert history.validations[0].generated.estimate < 0.5
         return history.validations[-1]
 
     def test_what_is_there_is_learnt(self, tmp_path):
-        last = self.learnt(tmp_path, 3.0)
-        assert (last.said.estimate, last.preferred.estimate) == (1.0, 1.0)
+        last = self.last_validation(tmp_path, 3.0)
+        assert (last.generated.estimate, last.preferred.estimate) == (1.0, 1.0)
 
     def test_what_is_not_there_is_not(self, tmp_path):
-        last = self.learnt(tmp_path, 0.0)
+        last = self.last_validation(tmp_path, 0.0)
         assert 0.1 < last.preferred.estimate < 0.9
 
 
@@ -193,7 +188,7 @@ class TestReadingTheHead:
             read_head(str(tmp_path), None, "float32")
 
 
-class TestWhoseStates:
+class TestStatesOfAModel:
     def features(self, folder, **model):
         columns = {"id": ["a"], "category": ["volume"], "label": [1]}
         described = {"model": {"model_type": "qwen2_audio", "adapter": None, **model}}
@@ -206,12 +201,12 @@ class TestWhoseStates:
 
     def test_through_an_adapter_they_are_refused(self, checkpoint, tmp_path):
         features = self.features(tmp_path / "f", adapter={"name": "lora"})
-        with pytest.raises(TuningError, match="states of a model with an adapter"):
+        with pytest.raises(TuningError, match="hidden states of a model with an adapter"):
             validate_states(features, checkpoint, None)
 
     def test_of_no_model_of_transformers_they_are_refused(self, checkpoint, tmp_path):
         features = write_features(
             tmp_path / "f", {"id": ["a"], "category": ["x"], "label": [1]}, {}, model={"kind": "x"}
         )
-        with pytest.raises(TuningError, match="no states of a model of transformers"):
+        with pytest.raises(TuningError, match="no hidden states of a model of transformers"):
             validate_states(features, checkpoint, None)

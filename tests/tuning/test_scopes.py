@@ -39,7 +39,7 @@ class TestLists:
         assert scope.modules["lm_head"] == "head"
         assert {scope.modules[name] for name in TOWER} == {"tower"}
         assert {scope.modules[name] for name in PROJECTORS[family]} == {"projector"}
-        assert scope.left_out == ()
+        assert scope.excluded == ()
         every = {name for name, m in model.named_modules() if isinstance(m, torch.nn.Linear)}
         assert set(scope.modules) == every
 
@@ -75,7 +75,7 @@ def test_every_family_has_every_part(family, name, monkeypatch):
     parts = {"lm_head": {"head"}, "decoder": {"decoder"},
              "all_linear": {"head", "decoder", "projector", "tower"}}  # fmt: skip
     assert set(scope.modules.values()) == parts[name]
-    assert all("visual" in n or "image_embed" in n for n in scope.left_out)
+    assert all("visual" in n or "image_embed" in n for n in scope.excluded)
 
 
 class TestRefusals:

@@ -1,4 +1,4 @@
-"""The loop takes the steps that a plain one takes, and the same ones whatever happens to it."""
+"""The loop takes the steps of a plain one, whatever the processes and after a kill."""
 
 import threading
 from random import Random
@@ -11,12 +11,13 @@ from tiny import torch
 from otoscope.tuning.adapter import lora_layers, trainable_parameters, without_peft_warnings
 from otoscope.tuning.checkpoints import Checkpoints
 from otoscope.tuning.config import TrainingConfig, TuningError
-from otoscope.tuning.training import TrainingHistory, _added, epoch_order, steps_per_epoch, train
-from tests.tuning.tiny_training import LABELS, asked, tiny_job
+from otoscope.tuning.history import TrainingHistory
+from otoscope.tuning.training import _pairwise_sum, epoch_order, steps_per_epoch, train
+from tests.tuning.tiny_training import LABELS, request, tiny_job
 
 N, BATCH = 12, 4
 SEVEN = 14
-"""Of two sources with seven clips each one teaches: the last step has three clips."""
+"""Of two sources with seven clips each one is for training: the last step has three clips."""
 
 
 @pytest.fixture(scope="module")
@@ -87,14 +88,14 @@ class TestSteps:
         )
         losses, norms = [], []
         for epoch in range(2):
-            clips = list(examples.parts.train)
+            clips = list(examples.split.train)
             Random(1234 + epoch).shuffle(clips)
             for start in range(0, len(clips), BATCH):
                 batch = clips[start : start + BATCH]
                 total = 0.0
                 for clip in batch:
-                    inputs = plain.encode([asked(clip)]).inputs
-                    answer = plain.encoder.answer_tokens(asked(clip), LABELS[clip % 2])
+                    inputs = plain.given([request(clip)]).inputs
+                    answer = plain.encoder.ending(request(clip), LABELS[clip % 2])
                     ids = torch.cat([inputs["input_ids"], torch.tensor([answer])], dim=1)
                     labels = ids.clone()
                     labels[:, : -len(answer)] = -100
@@ -115,8 +116,8 @@ class TestSteps:
                 optimizer.zero_grad()
                 losses.append(total)
         made, history = tuned(tmp_path, (trainable, examples, settings, planned))
-        assert len(losses) == 2 * steps_per_epoch(len(examples.parts.train), settings) > 2
-        assert len(examples.parts.train) % BATCH, "the last step of an epoch has fewer clips"
+        assert len(losses) == 2 * steps_per_epoch(len(examples.split.train), settings) > 2
+        assert len(examples.split.train) % BATCH, "the last step of an epoch has fewer clips"
         assert history.losses == pytest.approx(losses, rel=1e-4)
         assert history.norms == pytest.approx(norms, rel=1e-3)
         assert (max(norms) > max_norm) == (scope == "lm_head"), "one is shortened, one is not"
@@ -143,25 +144,25 @@ class TestSteps:
 
 
 class TestSums:
-    """Sums of clips do not depend on who computed them."""
+    """Sums do not depend on the process that computed them."""
 
     @pytest.mark.parametrize("n_processes", [1, 2, 4, 8, 16])
     @pytest.mark.parametrize("n_clips", [16, 11, 1])
     def test_of_several_processes_to_the_last_bit(self, n_processes, n_clips):
         clips = torch.randn(n_clips, 50, generator=torch.Generator().manual_seed(0))
         leaves = [*clips, *[None] * (16 - n_clips)]
-        whole = _added(16, lambda n: leaves[n])
+        whole = _pairwise_sum(16, lambda n: leaves[n])
         share = 16 // n_processes
 
         def of_one(process):
-            own = _added(share, lambda n: leaves[process * share + n])
+            own = _pairwise_sum(share, lambda n: leaves[process * share + n])
             return torch.zeros(50) if own is None else own
 
-        assert torch.equal(_added(n_processes, of_one), whole)
+        assert torch.equal(_pairwise_sum(n_processes, of_one), whole)
         torch.testing.assert_close(whole, clips.sum(0), rtol=1e-5, atol=1e-5)
 
     def test_of_no_clips(self):
-        assert _added(4, lambda n: None) is None
+        assert _pairwise_sum(4, lambda n: None) is None
 
 
 class TwoProcesses:
@@ -179,25 +180,68 @@ class TwoProcesses:
         self.meeting.wait(timeout=60)
         return made
 
+    def reduce(self, tensor, reduction="mean"):
+        assert reduction == "sum"
+        return self.gather(tensor[None]).sum(dim=0)
 
-@pytest.mark.parametrize("n", [N, SEVEN])
-def test_two_processes_make_the_weights_of_one(checkpoint, tmp_path, n):
-    lock, history = tuned(tmp_path / "one", job(checkpoint, n, scope="decoder"))
-    assert len(history.losses) == 2, "of 8 clips, or of 7"
+
+def both_ranks(checkpoint, folder, n, **options):
+    """Rank to weights and history of two processes."""
     meeting, sent, made = threading.Barrier(2), {}, {}
-    lessons = [job(checkpoint, n, scope="decoder") for _ in (0, 1)]
+    jobs = [job(checkpoint, n, **options) for _ in (0, 1)]
 
     def run(rank):
-        team = TwoProcesses(rank, meeting, sent)
-        made[rank] = tuned(tmp_path / "two", lessons[rank], team=team)
+        made[rank] = tuned(folder, jobs[rank], group=TwoProcesses(rank, meeting, sent))
 
     threads = [threading.Thread(target=run, args=(rank,)) for rank in (0, 1)]
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
+    return made
+
+
+@pytest.mark.parametrize("n", [N, SEVEN])
+def test_two_processes_make_the_weights_of_one(checkpoint, tmp_path, n):
+    alone, history = tuned(tmp_path / "one", job(checkpoint, n, scope="decoder"))
+    assert len(history.losses) == 2, "of 8 clips, or of 7"
+    made = both_ranks(checkpoint, tmp_path / "two", n, scope="decoder")
     for rank in (0, 1):
-        assert same(made[rank][0], lock)
+        assert same(made[rank][0], alone)
         assert made[rank][1] == history
     assert len(list((tmp_path / "two" / ".training").glob("*.pt"))) == 2, "written by the first"
+
+
+class TestBatches:
+    """Training that need not be reproducible."""
+
+    @pytest.mark.parametrize("n", [N, SEVEN])
+    def test_without_dropout_it_is_the_same_up_to_rounding(self, checkpoint, tmp_path, n):
+        options = {"scope": "decoder", "dropout": 0.0, "epochs": 2}
+        expected, history = tuned(tmp_path / "a", job(checkpoint, n, **options))
+        found, again = tuned(tmp_path / "b", job(checkpoint, n, reproducible=False, **options))
+        assert again.losses == pytest.approx(history.losses, rel=1e-4)
+        assert again.norms == pytest.approx(history.norms, rel=1e-3)
+        for name, weight in expected.items():
+            assert (weight - found[name]).norm() <= 1e-3 * weight.norm(), name
+
+    @pytest.mark.parametrize("n", [N, SEVEN])
+    def test_two_processes_reduce_their_gradients(self, checkpoint, tmp_path, n):
+        options = {"scope": "decoder", "dropout": 0.0, "reproducible": False}
+        expected, history = tuned(tmp_path / "one", job(checkpoint, n, **options))
+        made = both_ranks(checkpoint, tmp_path / "two", n, **options)
+        assert same(made[0][0], made[1][0])
+        assert made[0][1].losses == pytest.approx(history.losses, rel=1e-4)
+        for name, weight in expected.items():
+            assert (weight - made[0][0][name]).norm() <= 1e-3 * weight.norm(), name
+
+    def test_dropout_differs_between_steps_and_resumes_the_same(self, checkpoint, tmp_path):
+        options = {"dropout": 0.3, "epochs": 3, "reproducible": False}
+        whole, history = tuned(tmp_path / "whole", job(checkpoint, **options))
+        killed(tmp_path / "killed", job(checkpoint, **options), after=9, every=1)
+        made, again = tuned(tmp_path / "killed", job(checkpoint, **options))
+        assert same(made, whole)
+        assert again == history
+        other, _ = tuned(tmp_path / "other", job(checkpoint, **options | {"reproducible": True}))
+        assert not same(other, whole)
 
 
 class Killed(Exception):
@@ -205,7 +249,7 @@ class Killed(Exception):
 
 
 def killed(folder, given, *, after, every):
-    """Trains, and ends without a word after so many lessons."""
+    """Trains, and ends without a word after so many clips."""
     trainable, n = given[0], 0
     backward = trainable.backward
 
@@ -231,7 +275,7 @@ class TestGoingOn:
             assert same(made, whole)
             assert again == history
 
-    def test_a_spoilt_checkpoint_costs_the_steps_since_the_one_before(self, checkpoint, tmp_path):
+    def test_a_corrupt_checkpoint_costs_the_steps_since_the_one_before(self, checkpoint, tmp_path):
         whole, _ = tuned(tmp_path / "whole", job(checkpoint, epochs=2))
         folder, notes = tmp_path / "killed", []
         killed(folder, job(checkpoint, epochs=2), after=13, every=1)
@@ -239,7 +283,7 @@ class TestGoingOn:
         newest.write_bytes(newest.read_bytes()[:1000])
         made, _ = tuned(folder, job(checkpoint, epochs=2), notes=notes)
         assert same(made, whole)
-        assert notes == [f"{newest.name} is spoilt and is left out"]
+        assert notes == [f"{newest.name} is corrupt and is skipped"]
 
     def test_a_history_is_plain_data_and_back(self, checkpoint, tmp_path):
         _, history = tuned(tmp_path, job(checkpoint))
@@ -251,7 +295,7 @@ class TestNotFinite:
         self, checkpoint, tmp_path
     ):
         trainable, examples, *rest = job(checkpoint)
-        backward, bad = trainable.backward, epoch_order(examples.parts.train, 0, 1234)[5]
+        backward, bad = trainable.backward, epoch_order(examples.split.train, 0, 1234)[5]
         trainable.backward = lambda places, epoch: (
             backward(places, epoch) if places != [bad] else [float("nan")]
         )
@@ -267,19 +311,19 @@ class TestNotFinite:
         weight = next(iter(trainable_parameters(given[0].tuned).values()))
         backward = given[0].backward
 
-        def spoilt(places, epoch):
+        def corrupt(places, epoch):
             made = backward(places, epoch)
             weight.grad[0, 0] = float("inf")
             return made
 
-        given[0].backward = spoilt
+        given[0].backward = corrupt
         with pytest.raises(TuningError, match="gradient of step 1 is not finite, while the loss"):
             tuned(tmp_path, given)
 
 
 def test_validation_counts_answers_by_source(checkpoint, tmp_path):
     trainable, examples, *rest = job(checkpoint)
-    held = examples.parts.validation
+    held = examples.split.validation
     from otoscope.tuning.trainable import ClipScore
 
     answers = {place: ClipScore(0.5 + n, n % 2 == 0, n != 1) for n, place in enumerate(held)}
@@ -289,5 +333,5 @@ def test_validation_counts_answers_by_source(checkpoint, tmp_path):
     assert (before.step, after.step) == (0, 2)
     assert (after.n_clips, after.n_sources) == (4, 1)
     assert after.loss == pytest.approx((0.5 + 1.5 + 2.5 + 3.5) / 4)
-    assert after.said.estimate == 0.5
+    assert after.generated.estimate == 0.5
     assert after.preferred.estimate == 0.75

@@ -1,11 +1,11 @@
-"""The published settings are the defaults; what cannot be is named."""
+"""The published values are the defaults; invalid ones are named."""
 
 import pytest
 
 from otoscope.tuning.config import TrainingConfig, TuningError
 
 
-def test_the_defaults_are_the_published_settings():
+def test_the_defaults_are_the_published_ones():
     settings = TrainingConfig()
     assert (settings.rank, settings.alpha, settings.dropout) == (8, 16, 0.05)
     assert (settings.learning_rate, settings.weight_decay) == (2e-4, 0.0)
@@ -35,8 +35,15 @@ def test_what_cannot_be_is_named(setting, named):
 
 
 def test_a_step_is_shared_out_evenly_or_not_at_all():
-    assert [TrainingConfig().share(n) for n in (1, 2, 4, 16)] == [16, 8, 4, 1]
+    assert [TrainingConfig().clips_per_process(n) for n in (1, 2, 4, 16)] == [16, 8, 4, 1]
     with pytest.raises(TuningError, match="16 clips a step cannot be shared out to 3 processes"):
-        TrainingConfig().share(3)
+        TrainingConfig().clips_per_process(3)
     with pytest.raises(TuningError, match="start 1, 2, 3, 4, 6 or 12 of them"):
-        TrainingConfig(batch_size=12).share(24)
+        TrainingConfig(batch_size=12).clips_per_process(24)
+
+
+def test_records_of_version_0_1_are_reproducible():
+    stored = TrainingConfig().record()
+    assert "reproducible" not in stored
+    assert TrainingConfig(**stored) == TrainingConfig()
+    assert TrainingConfig(reproducible=False).record() == stored | {"reproducible": False}

@@ -1,4 +1,4 @@
-"""Checkpoints are whole or left out, and never go on with something else."""
+"""Corrupt checkpoints are skipped, and another training is rejected."""
 
 import random
 
@@ -47,7 +47,7 @@ def test_one_half_written_is_left_out_with_a_note(kept, notes):
     half = kept.folder / "step-00000010.partial"
     half.write_bytes(files(kept)[0].read_bytes()[:500])
     assert kept.latest()["step"] == 5
-    assert notes == ["step-00000010.partial was being written when training ended; it is left out"]
+    assert notes == ["step-00000010.partial is incomplete and is skipped"]
     assert not half.exists()
 
 
@@ -55,21 +55,21 @@ def test_one_half_written_is_left_out_with_a_note(kept, notes):
 def test_one_cut_short_falls_back_to_the_one_before(kept, notes, left):
     for step in (5, 10):
         kept.save(state(step))
-    spoilt = files(kept)[1]
-    spoilt.write_bytes(spoilt.read_bytes()[:left])
+    corrupt = files(kept)[1]
+    corrupt.write_bytes(corrupt.read_bytes()[:left])
     assert kept.latest()["step"] == 5
-    assert notes == [f"{spoilt.name} is spoilt and is left out"]
+    assert notes == [f"{corrupt.name} is corrupt and is skipped"]
 
 
 def test_one_with_a_bit_turned_falls_back_too(kept, notes):
     for step in (5, 10):
         kept.save(state(step))
-    spoilt = files(kept)[1]
-    data = bytearray(spoilt.read_bytes())
+    corrupt = files(kept)[1]
+    data = bytearray(corrupt.read_bytes())
     data[data.index(np.full(4, 10, np.float32).tobytes())] ^= 1
-    spoilt.write_bytes(bytes(data))
+    corrupt.write_bytes(bytes(data))
     assert kept.latest()["step"] == 5
-    assert "is spoilt" in notes[0]
+    assert "is corrupt" in notes[0]
 
 
 def test_what_was_begun_otherwise_is_refused_and_named(kept):
@@ -87,8 +87,8 @@ def test_a_folder_with_something_else_is_refused(tmp_path, notes):
 
 def test_two_runs_of_one_adapter_are_refused(kept):
     again = Checkpoints(kept.folder.parent, print)
-    being = pytest.raises(TuningError, match="is being trained by another run")
-    with kept.lock(), being, again.lock():
+    busy = pytest.raises(TuningError, match="is being trained by another run")
+    with kept.lock(), busy, again.lock():
         pass
     with again.lock():
         pass

@@ -1,4 +1,4 @@
-"""Which clips validate: by source, and as published by clip."""
+"""Which clips are for validation: by source, and as published by clip."""
 
 from random import Random
 
@@ -16,12 +16,12 @@ def clips(columns, places):
 class TestBySource:
     def test_a_tenth_of_the_sources_is_held_out_whole(self):
         columns = rows(80)  # 20 sources of 4 clips
-        parts = by_source(columns, 1234)
-        held = {columns["source_id"][n] for n in parts.validation}
-        tiny_job = {columns["source_id"][n] for n in parts.train}
+        split = by_source(columns, 1234)
+        held = {columns["source_id"][n] for n in split.validation}
+        train = {columns["source_id"][n] for n in split.train}
         assert len(held) == 2
-        assert not held & tiny_job
-        assert sorted(parts.train + parts.validation) == list(range(80))
+        assert not held & train
+        assert sorted(split.train + split.validation) == list(range(80))
 
     def test_another_seed_holds_out_others_and_order_of_rows_does_not_matter(self):
         columns = rows(80)
@@ -58,24 +58,24 @@ class TestByClip:
             places = [n for n in range(60) if columns["label"][n] == label]
             lot.shuffle(places)
             held += places[:3]
-        parts = by_clip(columns, 1234)
-        assert parts.validation == tuple(sorted(held))
-        assert parts.train == tuple(n for n in range(60) if n not in held)
+        split = by_clip(columns, 1234)
+        assert split.validation == tuple(sorted(held))
+        assert split.train == tuple(n for n in range(60) if n not in held)
 
     def test_of_twelve_thousand_clips_six_hundred_of_each_label_validate(self):
         columns = rows(12_000, per_source=24)
-        parts = by_clip(columns, 1234)
-        assert (len(parts.train), len(parts.validation)) == (10_800, 1_200)
-        assert sum(columns["label"][n] for n in parts.validation) == 600
-        held = {columns["source_id"][n] for n in parts.validation}
-        assert len(held & {columns["source_id"][n] for n in parts.train}) > 400, "sources in both"
+        split = by_clip(columns, 1234)
+        assert (len(split.train), len(split.validation)) == (10_800, 1_200)
+        assert sum(columns["label"][n] for n in split.validation) == 600
+        held = {columns["source_id"][n] for n in split.validation}
+        assert len(held & {columns["source_id"][n] for n in split.train}) > 400, "sources in both"
 
     def test_train_and_validation_of_the_dataset_are_one(self):
         columns = rows(40)
         columns["split"] = ["train"] * 30 + ["validation"] * 10
         assert by_clip(columns, 1) == by_clip(rows(40), 1)
 
-    def test_parts_are_sorted_by_category_and_clip(self):
+    def test_splits_are_sorted_by_category_and_clip(self):
         columns = rows(40)
         columns["category"] = ["volume", "echo"] * 20
         columns["clip_id"] = [f"c{39 - i:02d}" for i in range(40)]

@@ -1,4 +1,4 @@
-"""A tiny model about to learn a handful of clips of noise, without any dataset."""
+"""A tiny model and a handful of clips of noise to train on, without any dataset."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def rows(n, *, per_source=4, split="train"):
     }
 
 
-def asked(i):
+def request(i):
     """The main question about a clip of noise; clips have other lengths."""
     sound = clip(i, seconds=0.5 + 0.1 * (i % 3), rate=16000)
     made = ask(words("main", "volume"), sound, name=f"q{i:02d}")
@@ -41,25 +41,25 @@ def asked(i):
 
 
 def fill(question_id):
-    return asked(int(question_id.removeprefix("q").removesuffix("|main")))
+    return request(int(question_id.removeprefix("q").removesuffix("|main")))
 
 
-def tiny_job(folder, *, n=20, per_source=4, checkpointing=False, **settings):
-    """`(trainable, examples, settings, scope)` of a checkpoint."""
-    model = open_transformers(str(folder))
-    return tiny_job_of(model, n=n, per_source=per_source, checkpointing=checkpointing, **settings)
+def tiny_job(folder, **options):
+    """`(trainable, examples, config, layers)` of a checkpoint."""
+    return tiny_job_of(open_transformers(str(folder)), **options)
 
 
-def tiny_job_of(model, *, n=20, per_source=4, checkpointing=False, **settings):
+def tiny_job_of(model, *, n=20, per_source=4, checkpointing=False, clips_per_pass=16, **config):
     """The same of a model that is open."""
-    chosen = TrainingConfig(**settings)
-    scope = plan_scope(model.loaded.model, model.loaded.family.model_type, chosen.scope)
-    tokens = {word: tuple(model.encoder.answer_tokens(asked(0), word)) for word in LABELS}
+    chosen = TrainingConfig(**config)
+    layers = plan_scope(model.loaded.model, model.loaded.family.model_type, chosen.scope)
+    tokens = {label: tuple(model.encoder.ending(request(0), label)) for label in LABELS}
     answers = [(LABELS[i % 2], tokens[LABELS[i % 2]]) for i in range(n)]
     examples = examples_of(rows(n, per_source=per_source), answers, "source", chosen.seed)
-    dropout_context = DropoutContext(chosen.seed)
-    tuned = add_adapter(model.loaded.model, scope, chosen, dropout_context)
+    dropout = DropoutContext(chosen.seed, reproducible=chosen.reproducible)
+    tuned = add_adapter(model.loaded.model, layers, chosen, dropout)
     trainable = TrainableModel(
-        model, tuned, examples, fill, dropout_context, checkpointing=checkpointing
-    )
-    return trainable, examples, chosen, scope
+        model, tuned, examples, fill, dropout,
+        clips_per_pass=clips_per_pass, checkpointing=checkpointing,
+    )  # fmt: skip
+    return trainable, examples, chosen, layers
