@@ -26,8 +26,8 @@ BELOW: dict[str, tuple[str, ...]] = {
 }
 BELOW["representations"] = (*BELOW["models"], "models")
 BELOW["probes"] = (*BELOW["representations"], "representations")
-BELOW["tuning"] = (*BELOW["representations"], "representations")
-BELOW["audits"] = (*BELOW["tuning"], "tuning", "probes")
+BELOW["audits"] = (*BELOW["representations"], "representations", "probes")
+BELOW["tuning"] = (*BELOW["audits"], "audits")
 BELOW["reports"] = (*BELOW["audits"], "audits")
 FORBIDDEN = {
     "otoscope": FOLDERS,

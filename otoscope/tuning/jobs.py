@@ -113,8 +113,8 @@ def job_on_clips(
         answer = str(answer_word(questions[name]))
         if answer not in tokens:
             request = planned.fill(name)
-            tokens[answer] = tuple(encoder.ending(request, answer))
-            before, text = encoder.taught(request, answer)
+            tokens[answer] = tuple(encoder.answer_tokens(request, answer))
+            before, text = encoder.prompt_and_answer(request, answer)
             texts = None if before is None else (before, text)
             validate_answer_tokens(answer, tokens[answer], loaded.processor.tokenizer, texts)
         answers.append((answer, tokens[answer]))

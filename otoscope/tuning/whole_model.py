@@ -116,7 +116,7 @@ class TrainableModel:
         """For each clip the float32 logits of its answer's positions, `(n_targets, n_tokens)`."""
         requests = [self.fill(name) for name in self.examples.column("question_id", indices)]
         targets = [self.examples.targets[n] for n in indices]
-        inputs = append_answers(self.model.given(requests).inputs, targets)
+        inputs = append_answers(self.model.encode(requests).inputs, targets)
         with self._head_on_answers(max(map(len, targets))):
             logits = self.tuned(**inputs, use_cache=False).logits
         return [own[: len(t)].float() for own, t in zip(logits, targets, strict=True)]

@@ -148,7 +148,7 @@ class TestWithARun:
         run(tmp_path / "data", open_model("constant:x"), out=other, prompts=["main_audio_first"])
         options = ("--probe-split", "grouped", "--folds", "3", "--run", str(other))
         output = rejected(features, tmp_path / "p", *options)
-        assert "does not ask 'main', it asks main_audio_first" in output
+        assert "no answers to the prompt 'main'; its prompts: main_audio_first" in output
         assert (tmp_path / "p" / "probes.parquet").exists(), "what was trained is kept"
 
 

@@ -351,7 +351,7 @@ class TestRejected:
     def test_answers_that_the_tokenizer_does_not_know(
         self, data, checkpoint, tmp_path, monkeypatch
     ):
-        monkeypatch.setattr(Encoder, "ending", lambda self, asked, word: [5, 6])
+        monkeypatch.setattr(RequestEncoder, "answer_tokens", lambda self, asked, word: [5, 6])
         output = rejected(tmp_path / "a", checkpoint, data=data)
         assert "becomes the tokens [5, 6], which spell" in output
 

@@ -94,8 +94,8 @@ class TestSteps:
                 batch = clips[start : start + BATCH]
                 total = 0.0
                 for clip in batch:
-                    inputs = plain.given([request(clip)]).inputs
-                    answer = plain.encoder.ending(request(clip), LABELS[clip % 2])
+                    inputs = plain.encode([request(clip)]).inputs
+                    answer = plain.encoder.answer_tokens(request(clip), LABELS[clip % 2])
                     ids = torch.cat([inputs["input_ids"], torch.tensor([answer])], dim=1)
                     labels = ids.clone()
                     labels[:, : -len(answer)] = -100

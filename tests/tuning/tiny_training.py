@@ -53,7 +53,7 @@ def tiny_job_of(model, *, n=20, per_source=4, checkpointing=False, clips_per_pas
     """The same of a model that is open."""
     chosen = TrainingConfig(**config)
     layers = plan_scope(model.loaded.model, model.loaded.family.model_type, chosen.scope)
-    tokens = {label: tuple(model.encoder.ending(request(0), label)) for label in LABELS}
+    tokens = {label: tuple(model.encoder.answer_tokens(request(0), label)) for label in LABELS}
     answers = [(LABELS[i % 2], tokens[LABELS[i % 2]]) for i in range(n)]
     examples = examples_of(rows(n, per_source=per_source), answers, "source", chosen.seed)
     dropout = DropoutContext(chosen.seed, reproducible=chosen.reproducible)
