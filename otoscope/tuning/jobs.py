@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from otoscope.audits.hearing import hearing
+from otoscope.audits.audio_input import check_audio_input
 from otoscope.audits.items import configs_in, open_items, splits_in
 from otoscope.audits.splits import open_splits
 from otoscope.models.fitted_observer import overlap, source_of
@@ -101,9 +101,8 @@ def job_on_clips(
     opened = open_model(model, **loading)
     if not isinstance(opened, TransformersModel):
         raise TuningError(f"{model}: {ONLY_TRANSFORMERS}")
-    planned.refuse_unheard(None if loading.get("on_long") == "flag" else opened.max_audio_s)
-    first = planned.plans["train"]
-    hearing(opened, first.items, first.questions, planned.fill)
+    planned.validate_audio(None if loading.get("on_long") == "flag" else opened.max_audio_s)
+    check_audio_input(opened, planned.plans["train"])
     loaded, encoder = opened.loaded, opened.encoder
     layers = plan_scope(loaded.model, loaded.family.model_type, config.scope)
     questions = {name: q for plan in planned.plans.values() for name, q in plan.questions.items()}
