@@ -1,6 +1,12 @@
-"""Datasets and how they are made: one folder each.
+"""Datasets and how they are built: one folder each.
 
-To add a dataset: write a folder with a `build` function beside `vocalgrad`, then name it below.
+To add a dataset: write a folder beside `vocalgrad` with the three functions below, then name it in
+`DATASETS`. Sources come from `builders/corpora`; `builders/building` writes shards and Hub folder.
+
+    plan_build(corpus, …) -> planned     `planned.plan` decides the bytes, see `building/plan.py`
+    build(plan, out, *, num_proc, overwrite, progress) -> FinishedBuild
+    finish(build, planned, …) -> str     writes the card; returns a summary to print
+
 The Hub repository takes the folder's name, hyphens for underscores.
 """
 

@@ -76,12 +76,12 @@ class Recipe(NamedTuple):
 
     Attributes:
         rows: `(plan, shard)` to its rows; those of one config come in their final order.
-        features: `(plan, shard)` to the columns of its files.
+        features: The columns, or a function of `(plan, shard)` where files differ in them.
         counted: What the record of each file counts beside its rows.
     """
 
     rows: Callable[[Any, Any], Iterator[DatasetRow]]
-    features: Callable[[Any, Any], datasets.Features]
+    features: datasets.Features | Callable[[Any, Any], datasets.Features]
     counted: tuple[str, ...] = ()
 
 

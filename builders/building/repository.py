@@ -26,7 +26,7 @@ Files = Mapping[str, Mapping[str, Any]]
 def write_readme(
     build: FinishedBuild,
     *,
-    features: Callable[[str], datasets.Features],
+    features: datasets.Features | Callable[[str], datasets.Features],
     text: str,
     header: Mapping[str, Any],
     configs: Mapping[str, Sequence[str]] | None = None,
@@ -35,7 +35,7 @@ def write_readme(
 
     Args:
         build: All its shards are there.
-        features: Config name to its columns.
+        features: The columns, or a function of the config's name.
         text: The card, computed from the build.
         header: Fields of `huggingface_hub.DatasetCardData`: licence, language, tags …
         configs: Config names and the folders each reads; the first is the default. Each folder by
@@ -46,7 +46,8 @@ def write_readme(
         of_config = {p: f for p, f in build.files.items() if f["config"] in folders}
         filled = {f["split"] for f in of_config.values() if f["rows"]}
         splits = [split for split in SPLITS if split in filled]
-        infos[config] = _info(features(config), of_config, splits)
+        columns = features if isinstance(features, datasets.Features) else features(config)
+        infos[config] = _info(columns, of_config, splits)
         patterns[config] = {
             "data_files": [{"split": split, "path": _patterns(folders, split)} for split in splits]
         }

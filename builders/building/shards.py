@@ -64,7 +64,9 @@ def write_files(
     on_row: Callable[[], None] = lambda: None,
 ) -> dict[str, Counter[str]]:
     """One Parquet file a config, in row groups of bounded size; counts of rows by config."""
-    features = recipe.features(plan, shard)
+    features = recipe.features
+    if not isinstance(features, datasets.Features):
+        features = features(plan, shard)
     schema = features.arrow_schema
     audio = [name for name, column in features.items() if isinstance(column, datasets.Audio)]
     compression = {f"{name}.bytes": "none" for name in audio}  # FLAC does not get any smaller

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import datasets
 
-from builders.building.build import build as build_shards
+from builders.building.build_folder import build as build_shards
 from builders.building.finished import FinishedBuild
 from builders.building.plan import DatasetRow, Recipe
 from builders.vocalgrad.planning.plan import ClipShard, Plan, SurveyedClip
@@ -205,5 +205,5 @@ RECIPE = Recipe(rows, _features_of, counted=("no_effect", "clipped", "turned_dow
 
 
 def build(plan: Plan, out: Path, **options: Any) -> FinishedBuild:
-    """Writes the rows of a plan, see `builders.building.build.build`."""
+    """Writes the rows of a plan, see `builders.building.build_folder.build`."""
     return build_shards(RECIPE, plan, out, **options)

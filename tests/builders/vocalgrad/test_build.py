@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
-from builders.building import build as build_module
+from builders.building import build_folder as build_module
 from builders.building import shards
 from builders.building.folder import BuildError, write_json
 from builders.building.shards import record_path, write_shard

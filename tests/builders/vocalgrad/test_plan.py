@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from builders.building.folder import BuildError
+from builders.building.folder import BuildError, outline_of
 from builders.building.plan import MAX_FILE_BYTES
 from builders.corpora.base import Corpus, SourceClip
 from builders.vocalgrad.planning.build_plan import limited, plan_build
 from builders.vocalgrad.planning.estimate import estimate
-from builders.vocalgrad.planning.plan import MAX_CLIP_BYTES, Plan, SurveyedClip
+from builders.vocalgrad.planning.plan import MAX_CLIP_BYTES, OmittedTier, Plan, SurveyedClip
 from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.gradients import GRADIENTS
 
@@ -155,6 +155,33 @@ def test_where_files_lie_does_not_matter_and_all_else_does():
         plan_of(plan.sources, beeps=[surveyed(2)]),
     ]
     assert len({p.fingerprint for p in [plan, *others]}) == len(others) + 1
+
+
+def test_the_fingerprint_of_version_0_1():
+    """Computed by the code of 0.1: with another one its unfinished builds would not go on."""
+    given = SourceClip(
+        "p226_01", "p226_106", "test", 3, Path("/corpus/a.wav"), "p226", "106", "Grüß Gott.",
+        (0.1, 0.9), "short",
+    )  # fmt: skip
+    other = SourceClip("p300_02", "p300_007", "train", 0, Path("/corpus/b.flac"))
+    beep = SourceClip("beep_01", "beep_01", "test", 0, Path("x.wav"))
+    sources = (
+        SurveyedClip(
+            given, 48_000, 1, 96_000, 16, "PCM_16", (4_800, 43_200), "given", "ab" * 32,
+            (OmittedTier("echo", "low", "silent"),),
+        ),
+        SurveyedClip(other, 16_000, 2, 20_000, 8, "PCM_U8", (0, 20_000), "whole_clip", "cd" * 32),
+    )  # fmt: skip
+    beeps = (
+        SurveyedClip(beep, 48_000, 1, 172_800, 16, "PCM_16", (36_000, 136_800), "given", "ef" * 32),
+    )
+    libraries = ("numpy 1.0", "libsndfile 1.2")
+    plan = Plan(("volume", "echo"), "controlled", sources, beeps, libraries=libraries)
+    assert plan.fingerprint == "bf4329be26104aed57cf54da57457077132f3ad01f530a485b4a82f9046c0969"
+    assert set(outline_of(plan)) == {
+        "fingerprint", "profile", "categories", "generator_version", "libraries", "n_sources",
+        "n_beeps", "n_shards",
+    }  # fmt: skip
 
 
 def test_a_build_names_every_library_that_makes_its_bytes():
