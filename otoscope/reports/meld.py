@@ -48,8 +48,12 @@ def report(
         tables(scored),
         heading="MELD report",
         facts=map(_facts, scored),
-        template="meld.html.jinja",
-        values={"runs": scored, "models": {run.name: model_of(run) for run in scored}},
+        template="runs.html.jinja",
+        values={
+            "lead": "Utterances of MELD, and which of seven emotions has the largest logit.",
+            "runs": scored,
+            "models": {run.name: model_of(run) for run in scored},
+        },
     )
 
 
