@@ -127,9 +127,12 @@ def read_plan(run: Path) -> list[dict[str, Any]]:
 
 def _plan_table(run: Path) -> pa.Table:
     try:
-        return pq.read_table(run / "plan.parquet")
+        plan = pq.read_table(run / "plan.parquet")
     except (OSError, pa.ArrowInvalid) as error:
         raise RunError(f"{run}/plan.parquet: not readable ({error})") from error
+    if "question_id" not in plan.column_names:
+        raise RunError(f"{run}/plan.parquet: not a plan (there is no column question_id)")
+    return plan
 
 
 def attempts(run: Path) -> Iterator[dict[str, Any]]:
@@ -143,12 +146,14 @@ def attempts(run: Path) -> Iterator[dict[str, Any]]:
             for number, line in enumerate(file, start=1):
                 if line.endswith(b"\n"):
                     try:
-                        yield json.loads(line)
-                    except ValueError as error:
+                        attempt = dict(json.loads(line))
+                        _weight(attempt), attempt["question_id"]
+                    except (ValueError, KeyError, TypeError) as error:
                         raise RunError(
                             f"{path}, line {number}: damaged ({error}); remove the line and run "
                             "again: its question is sent again"
                         ) from error
+                    yield attempt
 
 
 def deciding(lines: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

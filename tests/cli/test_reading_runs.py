@@ -5,6 +5,8 @@ import io
 import json
 import shutil
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -161,7 +163,9 @@ class TestEveryCommand:
     def rest(self, command, run):
         return {"compare": [run], "show": ["clip0"], "audit-parse": []}[command]
 
-    @pytest.mark.parametrize("fault", ["absent", "a file", "empty", "old", "no plan", "no json"])
+    @pytest.mark.parametrize(
+        "fault", ["absent", "a file", "empty", "old", "no plan", "no columns", "{", "[]", "{}", "3"]
+    )
     def test_what_is_no_run_is_one_clear_line(self, runs, tmp_path, command, fault):
         bad = tmp_path / "bad"
         if fault == "a file":
@@ -175,8 +179,10 @@ class TestEveryCommand:
                 (bad / "run.json").write_text(json.dumps(about | {"schema": 0}))
             elif fault == "no plan":
                 (bad / "plan.parquet").unlink()
+            elif fault == "no columns":
+                pq.write_table(pa.table({"a": [1]}), bad / "plan.parquet")
             else:
-                (bad / "answers" / "rank-000.jsonl").write_text("{\n")
+                (bad / "answers" / "rank-000.jsonl").write_text(f"{fault}\n")
         done = call(command, bad, *self.rest(command, runs[1]))
         assert done.exit_code == 2, done.output
         (line,) = done.output.splitlines()
