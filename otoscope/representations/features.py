@@ -17,6 +17,7 @@ predict, and it is float32: a head trained from them has to come out as if the m
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -108,7 +109,10 @@ class Features:
         folder = Path(folder)
         description = read_description(folder)
         validate_same(folder, expected, description)
-        table = pq.read_table(folder / "rows.parquet")
+        try:
+            table = pq.read_table(folder / "rows.parquet")
+        except (OSError, pa.ArrowInvalid) as error:
+            raise FeaturesError(f"{folder}/rows.parquet: not readable ({error})") from error
         rows = {name: _as_numpy(table[name]) for name in table.column_names}
         files: dict[str, dict[int, Path]] = {}
         for index, path in _files_in(folder):
@@ -387,8 +391,18 @@ def _files_in(folder: Path) -> Iterator[tuple[int, Path]]:
         yield int(path.parent.name.partition("-")[0]), path
 
 
+@contextmanager
+def _stream(path: Path) -> Iterator[pa.ipc.RecordBatchStreamReader]:
+    """A file of a block, mapped into memory."""
+    try:
+        with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:
+            yield stream
+    except pa.ArrowInvalid as error:
+        raise FeaturesError(f"{path} is damaged ({error}); delete it and extract again") from error
+
+
 def _schema(path: Path) -> pa.Schema:
-    with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:
+    with _stream(path) as stream:
         return stream.schema
 
 
@@ -398,7 +412,7 @@ def _columns_of(path: Path) -> list[str]:
 
 def _column(path: Path, name: str) -> pa.Array:
     """One column of a file, not copied: pages are read as they are touched."""
-    with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:
+    with _stream(path) as stream:
         return stream.read_all()[name].combine_chunks()
 
 

@@ -163,3 +163,13 @@ class TestRefusals:
         written(tmp_path, arrays)
         with pytest.raises(FeaturesError, match="holds features already"):
             written(tmp_path, arrays)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"\xffjunk"])
+@pytest.mark.parametrize("pattern", ["rows.parquet", "blocks/*/*.arrow"])
+def test_a_damaged_file_is_named(tmp_path, arrays, pattern, content):
+    written(tmp_path, arrays)
+    path = sorted(tmp_path.glob(pattern))[0]
+    path.write_bytes(content)
+    with pytest.raises(FeaturesError, match=path.name):
+        Features.open(tmp_path).matrix("text.0")
