@@ -8,9 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from otoscope.reports.compare import ComparedGroup, ComparedRun, Comparison
-from otoscope.reports.pairing import setting
 from otoscope.reports.tables import MISSING
-from otoscope.reports.terminal import table, visible
+from otoscope.reports.terminal import setting, table, visible
 from otoscope.statistics.pairs import PairedDifference
 
 SHARES = ("n", "A %", "B %", "A - B", "clustered CI", "bootstrap CI")

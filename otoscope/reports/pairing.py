@@ -5,7 +5,6 @@ with one prompt each, and not the same one, are joined by the `id` of the datase
 same clips, with another prompt.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -53,7 +52,7 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Run
     >>> differences({"model": {"name": "a", "seed": 1}}, {"model": {"name": "b", "seed": 1}})
     [RunDifference(name='model.name', first='a', second='b')]
     """
-    flat_first, flat_second = _flat(first), _flat(second)
+    flat_first, flat_second = flat_settings(first), flat_settings(second)
     found = [
         RunDifference(name, flat_first.get(name), flat_second.get(name))
         for name in dict.fromkeys((*flat_first, *flat_second))
@@ -62,11 +61,16 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Run
     return sorted(found, key=lambda d: (_rank(d.name), d.name))
 
 
-def _flat(about: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+def flat_settings(about: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """The content of run.json with dotted names.
+
+    >>> flat_settings({"model": {"name": "m", "dtype": None}, "prompts": ["main"]})
+    {'model.name': 'm', 'model.dtype': None, 'prompts': ['main']}
+    """
     flat: dict[str, Any] = {}
     for name, value in about.items():
         if isinstance(value, Mapping) and value:
-            flat |= _flat(value, f"{before}{name}.")
+            flat |= flat_settings(value, f"{before}{name}.")
         else:
             flat[before + name] = value
     return flat
@@ -171,10 +175,3 @@ def wording(pairing: Pairing) -> list[RunDifference]:
             values = first[unlike].iloc[0], second[unlike].iloc[0]
             found.append(RunDifference(f"{name} of {n} questions, as in", *values))
     return found
-
-
-def setting(value: Any) -> str:
-    """A setting as text."""
-    if value is None:
-        return "–"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 from otoscope.audits.items import Items
 from otoscope.audits.runs import ANSWER_SCHEMA, attempts, deciding
 from otoscope.registry import UnknownName
-from otoscope.reports.pairing import setting
 from otoscope.reports.scoring import score_runs
-from otoscope.reports.terminal import indented, visible
+from otoscope.reports.terminal import indented, setting, visible
 from otoscope.responses import PARSERS, Parsed
 from otoscope.responses.signs import Signs, signs_of
 

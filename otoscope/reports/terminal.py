@@ -4,9 +4,11 @@ Answers, ids and settings are untrusted text. Printed raw, an escape sequence in
 recolour or overwrite the lines around it, and `[red]` would vanish as markup.
 """
 
+import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -15,6 +17,13 @@ from rich.text import Text
 
 WIDTH_OF_FILES = 160
 """Columns where the output is not a terminal and its width is not set."""
+
+
+def setting(value: Any) -> str:
+    """A setting as text: a string as it is, a missing value as a dash, anything else as JSON."""
+    if value is None:
+        return "–"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def visible(text: str) -> str:

@@ -11,6 +11,7 @@ from builders.building.folder import staging_folder
 from builders.building.plan import SPLITS
 from builders.vocalgrad.measuring.build_confounds import CONFOUND_COLUMNS, ConfoundReport
 from builders.vocalgrad.measuring.observer_accuracy import ObserverReport, Rate, TierAccuracy
+from builders.vocalgrad.pages import clip_figures
 from builders.vocalgrad.pages.card import omitted_sources
 from builders.vocalgrad.pages.examples import CURVE, audio_uri, example_cards, example_source
 from builders.vocalgrad.pages.heat import heat_table
@@ -19,7 +20,7 @@ from builders.vocalgrad.planning.plan import Plan
 from otoscope.acoustics import codec
 from otoscope.acoustics.design import DIRECTIONS, Condition
 from otoscope.acoustics.gradients import attribute_of, beep_categories
-from otoscope.reports import figures, strips
+from otoscope.reports import strips
 from otoscope.reports.strips import Mark
 from otoscope.reports.writing import render, write
 
@@ -64,11 +65,11 @@ def write_page(
         "source_audio": audio_uri(row),
         "tiers": tiers,
         "curve": CURVE,
-        "range_db": figures.RANGE_DB,
+        "range_db": clip_figures.RANGE_DB,
         "cards": cards,
         "beeps": _beeps(build, plan),
         "attribute_of": attribute_of,
-        "margins": figures.MARGINS,
+        "margins": clip_figures.MARGINS,
     }
     text = render("build.html.jinja", values, folder=TEMPLATES)
     return write(build.folder / "index.html", text, via=staging_folder(build.folder))

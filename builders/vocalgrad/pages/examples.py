@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from builders.building.finished import FinishedBuild, stored_rows
 from builders.building.plan import SPLITS
+from builders.vocalgrad.pages import clip_figures
 from builders.vocalgrad.planning.plan import Plan, SurveyedClip
 from builders.vocalgrad.planning.survey import renderer_of
 from otoscope.acoustics import codec
@@ -14,7 +15,6 @@ from otoscope.acoustics.design import DIRECTIONS, LABELS, Condition
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of
 from otoscope.acoustics.rendering import Rendering, SourceRenderer
 from otoscope.prompts import ask
-from otoscope.reports import figures
 from otoscope.reports.writing import data_uri
 
 CURVE = "linear"
@@ -28,7 +28,7 @@ class ExampleClip(NamedTuple):
 
     row: dict[str, Any]
     samples: np.ndarray
-    spectrogram: figures.Spectrogram
+    spectrogram: clip_figures.Spectrogram
     rendering: Rendering
 
 
@@ -86,7 +86,7 @@ def _pair(
         pair[d] = ExampleClip(
             rows[ids[d]],
             samples,
-            figures.spectrogram(samples, renderer.sampling_rate),
+            clip_figures.spectrogram(samples, renderer.sampling_rate),
             renderer.render(category, condition, clip_id=clip_ids[d], profile=plan.profile),
         )
     return pair
@@ -101,11 +101,11 @@ def _card(
 ) -> dict[str, Any]:
     attribute, rate = attribute_of(category), recording.sampling_rate
     original = _mono(recording)
-    spectrogram = figures.spectrogram(original, rate)
+    spectrogram = clip_figures.spectrogram(original, rate)
     clips = [clip for pair in pairs.values() for clip in pair.values()]
     spectrograms = [spectrogram, *(clip.spectrogram for clip in clips)]
     waves = [original, *(clip.samples for clip in clips)]
-    scales = figures.Scales(
+    scales = clip_figures.Scales(
         duration_s=max(s.duration_s for s in spectrograms),
         loudest_db=max(float(s.level_db.max()) for s in spectrograms),
         peak=max(float(np.abs(wave).max()) for wave in waves) or 1.0,
@@ -117,7 +117,7 @@ def _card(
         "description": GRADIENTS[category].description_in(profile),
         "omitted": [reason for name, _, reason in example.omitted if name == category],
         "parameter": GRADIENTS[category].parameter,
-        "source_figure": figures.clip_figure(
+        "source_figure": clip_figures.clip_figure(
             original,
             rate,
             sound=spectrogram,
@@ -146,7 +146,7 @@ def _clip_figure(
     clip: ExampleClip,
     source_span: tuple[int, int],
     rate: int,
-    scales: figures.Scales,
+    scales: clip_figures.Scales,
 ) -> Markup:
     row, rendering = clip.row, clip.rendering
     times_s, values = parameter_curve(category, rendering, source_span, rate)
@@ -155,9 +155,9 @@ def _clip_figure(
         f"Spectrogram, {row['attribute']} {row['direction']}, {row['tier']} tier: "
         f"{GRADIENTS[category].parameter} from {row['start_value']:.4g} to {row['end_value']:.4g}"
     )
-    return figures.clip_figure(
+    return clip_figures.clip_figure(
         clip.samples, rate, sound=clip.spectrogram, span_s=(row["span_start_s"], row["span_end_s"]),
-        curve=figures.Curve(times_s, values, GRADIENTS[category].parameter),
+        curve=clip_figures.Curve(times_s, values, GRADIENTS[category].parameter),
         value_range=(low, high), alt=alt, scales=scales,
     )  # fmt: skip
 

@@ -11,10 +11,10 @@ import numpy as np
 import soxr
 
 from builders.corpora.base import SourceClip
+from builders.vocalgrad.pages.clip_figures import envelope
 from builders.vocalgrad.planning.plan import SurveyedClip
 from builders.vocalgrad.planning.survey import DROPPED, Survey
 from otoscope.acoustics import codec
-from otoscope.reports.figures import envelope
 from otoscope.reports.writing import data_uri, render, write
 
 TEMPLATES = Path(__file__).parent / "templates"

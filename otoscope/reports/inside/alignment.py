@@ -10,10 +10,10 @@ from otoscope.reports.inside.columns import (
     Row,
     category_rank,
     named,
-    without_nan,
 )
 from otoscope.reports.inside.reading import StudyResults, model_name
 from otoscope.reports.tables import ReportTable, TableColumn
+from otoscope.statistics.breakdowns import plain
 
 
 def tables(study: StudyResults) -> list[ReportTable]:
@@ -32,7 +32,7 @@ def by_layer(study: StudyResults) -> ReportTable:
              ("absolute_high", "to"), ("random_null", "random null"), ("signed", "mean cosine"),
              ("signed_low", "95 % from"), ("signed_high", "to"))),
          TableColumn("n_pairs", "pairs", "count")),
-        tuple(without_nan(row) | named(row["model"]) for row in found),
+        tuple(plain(row) | named(row["model"]) for row in found),
         ("Cosines between mean differences of rising and falling clips, over all pairs of "
          "categories. Random null: the same with labels swapped at random, source by source; only "
          "what exceeds it indicates shared directions. 95 % intervals resample sources.",),
@@ -56,7 +56,7 @@ def _map(study: StudyResults, model: str, site: str) -> ReportTable:
         f"Cosines between directions at {site}: {model_name(model)}",
         (CATEGORY, *columns),
         tuple(
-            without_nan({"category": name, **dict(zip(names, line, strict=True))})
+            plain({"category": name, **dict(zip(names, line, strict=True))})
             for name, line in zip(names, cosines, strict=True)
         ),
     )

@@ -1,6 +1,5 @@
 """Columns and row orders that the tables of a study share."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -71,11 +70,6 @@ def category_grid(
         for category in (*study.categories, ALL)
         if any((category, at) in values for at in columns)
     ]
-
-
-def without_nan(row: Mapping[str, Any]) -> Row:
-    """The same with None for NaN."""
-    return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()}
 
 
 def layers_of(rows: Iterable[Row]) -> list[int]:

@@ -5,7 +5,6 @@ out.
 """
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,6 +26,7 @@ from otoscope.reports.perception.reading import distinct, read_perception
 from otoscope.reports.perception.scores import selected_prompt
 from otoscope.representations.features import Features, FeaturesError
 from otoscope.representations.sites import site_of
+from otoscope.statistics.breakdowns import plain
 
 BASE, TUNED = "base", "tuned-"
 ACROSS = ("base-on-other", "other-on-base")
@@ -197,13 +197,7 @@ def _rows(columns: pa.Schema) -> Callable[[Path], list[dict[str, Any]]]:
         rows = pq.read_table(path)
         if lacking := sorted(set(columns.names) - set(rows.column_names)):
             raise ProbeError(f"it lacks the columns {', '.join(lacking)}; probe again")
-        return [
-            {
-                name: None if isinstance(value, float) and math.isnan(value) else value
-                for name, value in row.items()
-            }
-            for row in rows.to_pylist()
-        ]
+        return [plain(row) for row in rows.to_pylist()]
 
     return read
 

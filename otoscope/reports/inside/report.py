@@ -23,6 +23,7 @@ from otoscope.reports.inside.reading import (
     tuned_category,
 )
 from otoscope.reports.inside.tables import STAGES, layer_rows, stage_rows, tables
+from otoscope.reports.pairing import flat_settings
 from otoscope.reports.panels import (
     PlotLine,
     PlotPoint,
@@ -33,6 +34,7 @@ from otoscope.reports.panels import (
 )
 from otoscope.reports.perception.page import heat
 from otoscope.reports.tables import ReportTable, in_markdown, per_cent
+from otoscope.reports.terminal import setting
 from otoscope.reports.writing import write_report
 
 CHANCE = 0.5
@@ -89,14 +91,11 @@ def _page(name: str, study: StudyResults, sections: dict[str, list[ReportTable]]
         "synthetic": SYNTHETIC[study.synthetic],
         "is_synthetic": study.synthetic,
         "missing": study.missing,
-        "about": [
-            (
-                key.replace("_", " "),
-                ", ".join(map(str, value)) if isinstance(value, list) else value,
-            )
-            for key, value in config.items()
+        "about": {
+            key.replace("_", " "): setting(value)
+            for key, value in flat_settings(config).items()
             if value not in (None, "", [], {}) and key != "never_run"
-        ],
+        },
         "prompts": {model_name(model): prompt for model, prompt in study.prompts.items()},
         "sections": sections,
         "absent": ABSENT,

@@ -7,6 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from otoscope.reports import strips
+from otoscope.reports.pairing import flat_settings
 from otoscope.reports.panels import PlotLine, PlotPoint, PlotScale, line_panel
 from otoscope.reports.perception.findings import PerceptionFindings
 from otoscope.reports.perception.reading import PerceptionRun
@@ -14,6 +15,7 @@ from otoscope.reports.perception.samples import SampleAudio
 from otoscope.reports.perception.scores import ALL, ORDERS
 from otoscope.reports.strips import Mark
 from otoscope.reports.tables import Record, ReportTable, per_cent
+from otoscope.reports.terminal import setting
 
 TIERS = ORDERS["tier"]
 BIAS_SHAPES = {"rising": "up", "falling": "down", "unchanged": "ring"}
@@ -68,26 +70,9 @@ def _about(run: PerceptionRun, nth: int, prompt: str | None) -> dict[str, Any]:
         "n_unanswered": run.n_unanswered,
         "partial": run.partial,
         "prompt": prompt,
-        "lines": about_lines(run.about),
+        "settings": {key: setting(value) for key, value in flat_settings(run.about).items()},
         "prompts": texts.to_dict(),
     }
-
-
-def about_lines(about: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The content of run.json, flat: dotted names and texts.
-
-    >>> about_lines({"model": {"name": "m", "dtype": None}, "prompts": ["main", "change"]})
-    [('model.name', 'm'), ('model.dtype', 'none'), ('prompts', 'main, change')]
-    """
-    lines: list[tuple[str, str]] = []
-    for key, value in about.items():
-        if isinstance(value, Mapping):
-            lines += [(f"{key}.{inner}", text) for inner, text in about_lines(value)]
-        elif isinstance(value, list):
-            lines.append((key, ", ".join(map(str, value))))
-        else:
-            lines.append((key, "none" if value in (None, "") else str(value)))
-    return lines
 
 
 def _without_only_run(table: ReportTable, series: Series) -> ReportTable:

@@ -94,8 +94,8 @@ def test_what_was_run_is_readable(tmp_path):
     text = report([run]).read_text()
     for name, value in (
         ("model_description.revision", "abc123"),
-        ("model_description.generation.do_sample", "False"),
-        ("prompts", "main"),
+        ("model_description.generation.do_sample", "false"),
+        ("prompts", "[&#34;main&#34;]"),
     ):
         assert f'<th scope="row">{name}</th><td><bdi>{value}</bdi></td>' in text
     assert "Does the volume increase or decrease over time?" in text

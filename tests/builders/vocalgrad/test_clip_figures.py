@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from otoscope.reports.figures import (
+from builders.vocalgrad.pages.clip_figures import (
     N_BANDS,
     RANGE_DB,
     Curve,
