@@ -43,8 +43,8 @@ CALLS = {
         ("--features", "features", *OUT),
         "otoscope.representations.features.Features.open",
     ),
-    "trainers.lora": (LORA, "trainers.lora.with_model"),
-    "trainers.study": (("study.yaml",), "trainers.study.read_config"),
+    "trainers.lora": (LORA, "otoscope.tuning.jobs.job_on_clips"),
+    "trainers.study": (("study.yaml",), "trainers.study.read_study_config"),
     "trainers.listener": ((*DATA, *OUT), "trainers.listener.make"),
 }
 

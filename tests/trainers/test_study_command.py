@@ -1,6 +1,7 @@
-"""A study: what its file may say, which commands follow, and that nothing is done twice."""
+"""A study: its file, its commands, and that no step is repeated."""
 
 import fcntl
+import json
 import os
 import signal
 import subprocess
@@ -12,14 +13,15 @@ from typer.testing import CliRunner
 
 import trainers.study as study_module
 from otoscope.cli.errors import program
-from trainers.study import Config, Step, StudyError, conduct, read_config, steps_of
+from trainers.study import StudyStep, run_study, steps_of
+from trainers.study_config import RENAMED_KEYS, StudyConfig, StudyError, read_study_config
 
 ROOT = Path(__file__).parents[2]
 
 
 def config(tmp_path, **more):
     given = {"dataset": "data", "model": "transformers:tiny", "out": tmp_path / "study"}
-    return Config(**(given | {"categories": ["volume", "echo"], "teach": ["echo"]} | more))
+    return StudyConfig(**(given | {"categories": ["volume", "echo"], "fine_tune": ["echo"]} | more))
 
 
 def writing(folder, text):
@@ -31,9 +33,9 @@ def writing(folder, text):
 
 @pytest.fixture
 def three_steps(tmp_path, monkeypatch):
-    """`conduct` with three steps that leave a line each, and the report."""
+    """`run_study` with three steps that leave a line each, and the report."""
     steps = [
-        Step(name, writing(tmp_path / "log", name), tmp_path / name)
+        StudyStep(name, writing(tmp_path / "log", name), tmp_path / name)
         for name in ("first", "second", "third")
     ]
     monkeypatch.setattr(study_module, "steps_of", lambda config: steps)
@@ -45,22 +47,22 @@ def log(tmp_path):
 
 
 def test_the_steps_of_a_study_in_order(tmp_path):
-    names = [step.name for step in steps_of(config(tmp_path, other="controlled"))]
+    names = [step.name for step in steps_of(config(tmp_path, other_profile="controlled"))]
     assert names == [
         "run-base", "extract-base", "probe-base",
         "extract-other", "probe-base-on-other", "probe-other-on-base",
-        "teach-echo", "run-tuned-echo", "extract-tuned-echo", "probe-tuned-echo",
+        "fine-tune-echo", "run-tuned-echo", "extract-tuned-echo", "probe-tuned-echo",
         "report",
     ]  # fmt: skip
-    without = steps_of(config(tmp_path, probe_taught=False, teach=["echo", "volume"]))
+    without = steps_of(config(tmp_path, probe_fine_tuned=False, fine_tune=["echo", "volume"]))
     assert [step.name for step in without][3:] == [
-        "teach-echo", "run-tuned-echo", "teach-volume", "run-tuned-volume", "report",
+        "fine-tune-echo", "run-tuned-echo", "fine-tune-volume", "run-tuned-volume", "report",
     ]  # fmt: skip
 
 
 def test_every_command_is_one_that_there_is(tmp_path):
     """Each step's options are known to its command: asked for help, it does not complain."""
-    for step in steps_of(config(tmp_path, other="controlled", limit_sources=3)):
+    for step in steps_of(config(tmp_path, other_profile="controlled", limit_sources=3)):
         words = [word for word in step.command[3:] if word.startswith("--")]
         if step.name == "report":
             continue
@@ -70,33 +72,33 @@ def test_every_command_is_one_that_there_is(tmp_path):
             module = __import__(step.command[2], fromlist=["x"])
             app = program(getattr(module, step.command[2].removeprefix("trainers.")))
         arguments = ["run", "perception"] if step.command[2] == "otoscope.cli" else []
-        told = CliRunner().invoke(app, [*arguments, "--help"], terminal_width=200).output
+        message = CliRunner().invoke(app, [*arguments, "--help"], terminal_width=200).output
         for word in set(words):
-            assert word in told, (step.name, word)
+            assert word in message, (step.name, word)
 
 
 def test_options_of_the_file_reach_their_command(tmp_path):
     options = {"lora": {"epochs": 3, "gradient_checkpointing": False}, "run": {"preset": "x"}}
     by_name = {s.name: s.command for s in steps_of(config(tmp_path, options=options))}
-    assert by_name["teach-echo"][-3:] == ("--epochs", "3", "--no-gradient-checkpointing")
+    assert by_name["fine-tune-echo"][-3:] == ("--epochs", "3", "--no-gradient-checkpointing")
     assert by_name["run-base"][-2:] == ("--preset", "x")
 
 
 def test_several_processes_are_really_started(tmp_path):
     command = {s.name: s.command for s in steps_of(config(tmp_path, processes=2))}["extract-base"]
-    told = " ".join(command[1:])
-    assert told.startswith(
+    message = " ".join(command[1:])
+    assert message.startswith(
         "-m accelerate.commands.launch --multi_gpu --num_machines 1 --mixed_precision no "
         "--dynamo_backend no --num_processes 2 -m trainers.extract --dataset data"
     )
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("dataset: data\nmodel: m", "out: Field required"),
         ("dataset: d\nmodel: m\nout: o\ncategories: [loudness]", "no category named 'loudness'"),
-        ("dataset: d\nmodel: m\nout: o\nteach: [echo, echo]", "stands there twice"),
+        ("dataset: d\nmodel: m\nout: o\nfine_tune: [echo, echo]", "is given twice"),
         ("dataset: d\nmodel: m\nout: o\nlayers: 3", "layers: Extra inputs are not permitted"),
         ("dataset: d\nmodel: m\nout: o\nprocesses: 0", "processes: Input should be greater"),
         ("dataset: d\nmodel: m\nout: o\noptions: {train: {}}", "options.train"),
@@ -104,27 +106,55 @@ def test_several_processes_are_really_started(tmp_path):
         ("just words", "should hold names and values"),
     ],
 )
-def test_a_wrong_file_is_named_with_its_fault(tmp_path, text, told):
+def test_a_wrong_file_is_named_with_its_fault(tmp_path, text, message):
     path = tmp_path / "study.yaml"
     path.write_text(text)
     with pytest.raises(StudyError, match=r"study\.yaml") as error:
-        read_config(path)
-    assert told in str(error.value)
+        read_study_config(path)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED_KEYS.items())
+def test_a_key_of_version_0_1_is_named_with_its_new_name(tmp_path, old, new):
+    path = tmp_path / "study.yaml"
+    path.write_text(f"dataset: d\nmodel: m\nout: o\n{old}: x")
+    with pytest.raises(StudyError, match=rf"study\.yaml: `{old}` is now `{new}`"):
+        read_study_config(path)
+
+
+def test_records_keep_the_names_of_version_0_1(tmp_path, three_steps):
+    made = config(tmp_path, other_profile="controlled", not_run="all")
+    run_study(made, notify=lambda line: None)
+    about = json.loads((tmp_path / "study" / "study.json").read_text())
+    assert about["never_run"] == about["config"]["never_run"] == "all"
+    assert about["config"]["teach"] == ["echo"]
+    assert about["config"]["other"] == "controlled"
+    assert about["config"]["probe_taught"] is True
+    assert sorted(about["config"]) == [
+        "categories", "dataset", "limit_sources", "model", "never_run", "options", "other", "out",
+        "probe_taught", "processes", "scope", "sites", "teach",
+    ]  # fmt: skip
+    assert StudyStep("fine-tune-echo", (), tmp_path).stored_name == "teach-echo"
+
+
+def test_a_scope_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ValueError, match="no scope named 'head'; there are lm_head, decoder"):
+        config(tmp_path, scope="head")
 
 
 def test_an_absent_file_is_named(tmp_path):
     with pytest.raises(StudyError, match=r"none\.yaml: No such file"):
-        read_config(tmp_path / "none.yaml")
+        read_study_config(tmp_path / "none.yaml")
 
 
 def test_the_example_is_a_study(monkeypatch):
     monkeypatch.chdir(ROOT)
-    assert len(steps_of(read_config(ROOT / "trainers" / "study.yaml"))) > 5
+    assert len(steps_of(read_study_config(ROOT / "trainers" / "study.yaml"))) > 5
 
 
 def test_what_is_done_is_not_done_twice(tmp_path, three_steps):
     for _ in range(2):
-        conduct(config(tmp_path), say=lambda line: None)
+        run_study(config(tmp_path), notify=lambda line: None)
     assert log(tmp_path) == ["first", "second", "third"]
 
 
@@ -133,19 +163,19 @@ def test_a_failed_step_is_named_and_tried_again(tmp_path, three_steps, monkeypat
     monkeypatch.setattr(
         study_module, "steps_of", lambda config: [three_steps[0], broken, three_steps[2]]
     )
-    with pytest.raises(StudyError, match="step second ended with 3"):
-        conduct(config(tmp_path), say=lambda line: None)
+    with pytest.raises(StudyError, match="step second ended with code 3"):
+        run_study(config(tmp_path), notify=lambda line: None)
     monkeypatch.setattr(study_module, "steps_of", lambda config: three_steps)
-    conduct(config(tmp_path), say=lambda line: None)
+    run_study(config(tmp_path), notify=lambda line: None)
     assert log(tmp_path) == ["first", "second", "third"]
 
 
 def test_another_command_for_a_finished_step_is_refused(tmp_path, three_steps, monkeypatch):
-    conduct(config(tmp_path), say=lambda line: None)
+    run_study(config(tmp_path), notify=lambda line: None)
     other = [three_steps[0]._replace(command=(sys.executable, "-c", "1")), *three_steps[1:]]
     monkeypatch.setattr(study_module, "steps_of", lambda config: other)
     with pytest.raises(StudyError, match="step first was done with another command"):
-        conduct(config(tmp_path), say=lambda line: None)
+        run_study(config(tmp_path), notify=lambda line: None)
 
 
 def test_steps_do_not_inherit_the_launcher(tmp_path, monkeypatch):
@@ -155,9 +185,9 @@ def test_steps_do_not_inherit_the_launcher(tmp_path, monkeypatch):
         "import os, sys; sys.exit(any(k in os.environ for k in "
         "('RANK', 'WORLD_SIZE', 'MASTER_PORT', 'ACCELERATE_USE_CPU')))"
     )
-    step = Step("only", (sys.executable, "-c", code), tmp_path)
+    step = StudyStep("only", (sys.executable, "-c", code), tmp_path)
     monkeypatch.setattr(study_module, "steps_of", lambda config: [step])
-    conduct(config(tmp_path), say=lambda line: None)
+    run_study(config(tmp_path), notify=lambda line: None)
 
 
 def test_a_step_that_outlives_a_killed_study_keeps_others_away(tmp_path):
@@ -166,11 +196,12 @@ import sys
 sys.path.insert(0, {str(ROOT)!r})
 import trainers.study as s
 from pathlib import Path
+from trainers.study_config import StudyConfig
 work = "import time; print('at work', flush=True); time.sleep(2)"
-step = s.Step("slow", (sys.executable, "-c", work), Path("x"))
+step = s.StudyStep("slow", (sys.executable, "-c", work), Path("x"))
 s.steps_of = lambda config: [step]
-config = s.Config(dataset="d", model="m", out=Path({str(tmp_path / "study")!r}))
-s.conduct(config, say=lambda line: None)
+config = StudyConfig(dataset="d", model="m", out=Path({str(tmp_path / "study")!r}))
+s.run_study(config, notify=lambda line: None)
 """
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
@@ -178,8 +209,8 @@ s.conduct(config, say=lambda line: None)
         assert process.stdout.readline() == "at work\n"
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-        with pytest.raises(StudyError, match="still at work"):
-            conduct(config(tmp_path), say=lambda line: None)
+        with pytest.raises(StudyError, match="still running"):
+            run_study(config(tmp_path), notify=lambda line: None)
         process.stdout.read()  # until the step has ended
     with (tmp_path / "study" / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,157 @@
+"""The YAML file of a study, and the names that version 0.1 had for its keys and options."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.errors import InputError
+from otoscope.tuning.config import SCOPES
+
+StudyCommand = Literal["run", "extract", "probe", "lora"]
+Options = dict[str, bool | int | float | str | list[str]]
+
+RENAMED_KEYS = {
+    "other": "other_profile",
+    "teach": "fine_tune",
+    "probe_taught": "probe_fine_tuned",
+    "never_run": "not_run",
+}
+"""Keys of version 0.1 and their names today. `study.json` keeps the old ones."""
+
+RENAMED_OPTIONS = {
+    "otoscope.cli": {
+        "--hearing-check": "--audio-input-check",
+        "--no-hearing-check": "--no-audio-input-check",
+        "refuse": "reject",
+    },
+    "trainers.extract": {
+        "--store": "--store-dtype",
+        "--memory": "--max-disk-gib",
+        "refuse": "reject",
+    },
+    "trainers.linear_probe": {
+        "--split": "--probe-split",
+        "--batch-size": "--train-batch-size",
+        "--memory": "--memory-gib",
+    },
+    "trainers.lora": {
+        "--from-states": "--features",
+        "--split": "--validation",
+        "--rank": "--lora-rank",
+        "--alpha": "--lora-alpha",
+        "--dropout": "--lora-dropout",
+        "--batch-size": "--train-batch-size",
+        "--max-norm": "--max-grad-norm",
+        "refuse": "reject",
+    },
+}
+"""Options of version 0.1 and their names today, by the command's module."""
+
+
+class StudyError(InputError, ValueError):
+    """A study that cannot go on; the message names the step and the way out."""
+
+
+class StudyConfig(BaseModel):
+    """What a study does; paths are relative to where it is launched.
+
+    Attributes:
+        dataset: A folder or a Hub repository with splits train and test.
+        other_profile: The other profile's dataset, for the control across profiles.
+        model: As for `otoscope run`.
+        out: The study's folder.
+        categories: Of the runs and the probes.
+        fine_tune: Categories, each with an adapter of its own; none when empty.
+        probe_fine_tuned: Whether fine-tuned models are probed as well, or only run.
+        scope: Of LoRA.
+        sites: For `trainers.extract`.
+        limit_sources: Sources of each split, everywhere.
+        processes: Of each trainer.
+        options: More options for the commands, by command: `run`, `extract`, `probe`, `lora`.
+        not_run: For the report: what was not tried.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    dataset: str
+    model: str
+    out: Path
+    other_profile: str | None = Field(default=None, serialization_alias="other")
+    categories: tuple[str, ...] = tuple(GRADIENTS)
+    fine_tune: tuple[str, ...] = Field(default=tuple(GRADIENTS), serialization_alias="teach")
+    probe_fine_tuned: bool = Field(default=True, serialization_alias="probe_taught")
+    scope: str = "all_linear"
+    sites: str = "mel,pre_llm,audio.last,text.*"
+    limit_sources: int | None = Field(default=None, ge=1)
+    processes: int = Field(default=1, ge=1)
+    options: dict[StudyCommand, Options] = Field(default_factory=dict)
+    not_run: str = Field(default="", serialization_alias="never_run")
+
+    @field_validator("categories", "fine_tune")
+    @classmethod
+    def validate_categories(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The same names.
+
+        Raises:
+            ValueError: One is no category, or is given twice.
+        """
+        for name in names:
+            if name not in GRADIENTS:
+                raise ValueError(f"no category named {name!r}; there are {', '.join(GRADIENTS)}")
+        if len(set(names)) < len(names):
+            raise ValueError("a category is given twice")
+        return names
+
+    @field_validator("scope")
+    @classmethod
+    def validate_scope(cls, name: str) -> str:
+        """The same name.
+
+        Raises:
+            ValueError: It is no scope.
+        """
+        if name not in SCOPES:
+            raise ValueError(f"no scope named {name!r}; there are {', '.join(SCOPES)}")
+        return name
+
+    def record(self) -> dict[str, Any]:
+        """As study.json stores it, with the keys of version 0.1."""
+        return self.model_dump(mode="json", by_alias=True)
+
+
+def read_study_config(path: Path) -> StudyConfig:
+    """The study that a YAML file describes.
+
+    Raises:
+        StudyError: The file cannot be read, or something in it is unknown, missing or wrong.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise StudyError(f"{path}: {error.strerror or error}") from error
+    except yaml.YAMLError as error:
+        raise StudyError(f"{path}: no YAML ({' '.join(str(error).split())})") from error
+    if not isinstance(content, dict):
+        raise StudyError(f"{path}: should hold names and values, such as `model: transformers:…`")
+    if old := [name for name in content if name in RENAMED_KEYS]:
+        renamed = ", ".join(f"`{name}` is now `{RENAMED_KEYS[name]}`" for name in old)
+        raise StudyError(f"{path}: {renamed}")
+    try:
+        return StudyConfig(**content)
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
+        raise StudyError(f"{path}: {'; '.join(faults)}") from error
+
+
+def with_current_options(command: Sequence[str]) -> list[str]:
+    """A command whose options may have their names of version 0.1, with today's names.
+
+    >>> with_current_options(["-m", "trainers.lora", "--rank", "4"])
+    ['-m', 'trainers.lora', '--lora-rank', '4']
+    """
+    names = next((RENAMED_OPTIONS[word] for word in command if word in RENAMED_OPTIONS), {})
+    return [names.get(word, word) for word in command]
