@@ -7,6 +7,7 @@ Stopped at any moment, or killed, the same command goes on with the block it was
 add to the folder. Of several processes each makes every n-th block.
 """
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -96,29 +97,28 @@ def extract(
     )  # fmt: skip
     size = extraction.size()
     if rank == 0:
-        typer.echo(f"{size.n_rows:,} rows to look at, {size.n_bytes / GIB:.3g} GiB to keep")
+        typer.echo(f"{size.n_rows:,} rows to extract, {size.n_bytes / GIB:.3g} GiB to write")
     allow(size.n_bytes / GIB, max_disk_gib, out, alone=world == 1)
     n_own = extraction.n_own(rank, world)
     with progress_of(rank).bar("Extracting hidden states", n_own) as step:
-        share = extraction.make(step, rank=rank, world=world)
+        share = extraction.run(step, rank=rank, world=world)
     of = f" by process {rank} of {world}" if world > 1 else ""
-    typer.echo(f"{out}: {share.n_made:,} of {share.n_rows:,} rows looked at now{of}")
+    typer.echo(f"{out}: {share.n_extracted:,} of {share.n_rows:,} rows extracted now{of}")
 
 
 def allow(gib: float, most: float, out: Path, *, alone: bool) -> None:
-    """Asks before more is kept than was allowed; where nobody can answer, refuses.
+    """Asks before more is written than was allowed; without a terminal it is an error.
 
     Raises:
-        FeaturesError: It is too much, or the disk has no room for it.
+        FeaturesError: It is too much, or the disk has too little space.
     """
-    from otoscope.representations.extraction import free_bytes
     from otoscope.representations.features import FeaturesError
 
-    if gib * GIB > free_bytes(out):
-        raise FeaturesError(f"{gib:.3g} GiB are to be kept and the disk of {out} has not so much")
+    if gib * GIB > shutil.disk_usage(out).free:
+        raise FeaturesError(f"{gib:.3g} GiB are to be written, and the disk of {out} has less")
     if gib <= most:
         return
-    if alone and sys.stdin.isatty() and typer.confirm(f"Keep {gib:.3g} GiB in {out}?"):
+    if alone and sys.stdin.isatty() and typer.confirm(f"Write {gib:.3g} GiB into {out}?"):
         return
     raise FeaturesError(
         f"{gib:.3g} GiB are to be written, more than --max-disk-gib {most:g}; name fewer sites, "

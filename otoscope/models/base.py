@@ -56,8 +56,11 @@ class Request:
     @property
     def messages(self) -> list[tuple[Role, list[Text | AudioInput]]]:
         """Consecutive parts of one role; clips are the user's."""
-        grouped = groupby(self.parts, lambda part: getattr(part, "role", "user"))
-        return [(role, list(parts)) for role, parts in grouped]
+
+        def role_of(part: Text | AudioInput) -> Role:
+            return part.role if isinstance(part, Text) else "user"
+
+        return [(role, list(parts)) for role, parts in groupby(self.parts, role_of)]
 
 
 class Status(StrEnum):

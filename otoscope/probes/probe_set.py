@@ -32,7 +32,8 @@ from otoscope.probes.predictions import (
     predictions,
 )
 from otoscope.probes.splits import Columns
-from otoscope.representations.features import ANSWER, NOT_COMPARED, Features
+from otoscope.representations.features import Features
+from otoscope.representations.storage import ANSWER, NOT_COMPARED
 
 SCHEMA = 1
 PROBES_VERSION = 1

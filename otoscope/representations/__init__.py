@@ -1,4 +1,4 @@
-"""Where in a model to look: named sites, what is held there, and how it is kept.
+"""Activations of a model at named sites: which there are, extraction, and features on disk.
 
-`features` reads what was kept and needs no torch; `looking` needs a loaded model.
+`features` reads them and needs no torch; `hidden_states` needs a loaded model.
 """

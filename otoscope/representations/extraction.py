@@ -1,13 +1,12 @@
-"""Features through `datasets.map`: one map for each block of rows, kept under its own fingerprint.
+"""Extraction of features through `datasets.map`: one map for each block of rows.
 
-What a block holds depends on nothing but the description of the features, its number and the sites,
-so whichever process makes it writes the same file. A second process finds it, an added layer is a
-file of its own, and a kill costs the block that was being made.
+A block's bytes depend only on the description of the features, its number and the sites, so that
+whichever process extracts it writes the same file. A second process finds the file, an added layer
+is another file, and a kill costs the block in progress.
 """
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ import pyarrow as pa
 
 from otoscope.claims import locked
 from otoscope.models.base import Request
-from otoscope.representations.features import (
+from otoscope.representations.hidden_states import HiddenStateExtractor, HiddenStates
+from otoscope.representations.storage import (
     ANSWER,
     ANSWER_TOKENS,
     FEATURES,
@@ -36,32 +36,21 @@ from otoscope.representations.features import (
     validate_same,
     write_description,
 )
-from otoscope.representations.hidden_states import HiddenStateExtractor, HiddenStates
 from otoscope.version import __version__
 
 ROWS_PER_BLOCK = 256
 HASHED = ("question_id", "prompt", "attribute", "label_name", "audio_sha256")
 
 
-class Share(NamedTuple):
-    """What one process has done.
-
-    Attributes:
-        n_rows: Rows in all blocks that are its own.
-        n_made: Those that were looked at now; the others were there.
-    """
+class ExtractedRows(NamedTuple):
+    """One process's share of the rows, and how many of it were extracted now."""
 
     n_rows: int
-    n_made: int
+    n_extracted: int
 
 
-class Size(NamedTuple):
-    """What is still to be made, by all processes.
-
-    Attributes:
-        n_rows: Rows that lack at least one site.
-        n_bytes: What the missing sites will take on disk.
-    """
+class ExtractionSize(NamedTuple):
+    """Rows that lack at least one site, and the bytes of what they lack, over all processes."""
 
     n_rows: int
     n_bytes: int
@@ -72,11 +61,11 @@ class Extraction:
     """Sites of a model for the questions of a plan, in one folder. Made by `plan_extraction`.
 
     Attributes:
-        extractor: Gives the states of a batch.
-        fill: Question's id to the question with its sound.
+        extractor: Of hidden states.
+        fill: From a question's id to the question with its audio.
         sites: Full names.
-        folder: Where features go.
-        description: As `features.json` has it.
+        folder: Of the features.
+        description: As in `features.json`.
         question_ids: In plan order.
     """
 
@@ -87,58 +76,58 @@ class Extraction:
     description: Mapping[str, Any]
     question_ids: Sequence[str]
 
-    def size(self) -> Size:
-        """How much is missing, by the look of one question.
+    def size(self) -> ExtractionSize:
+        """How much is missing, measured on the first question.
 
         Raises:
-            ModelError, FeaturesError: That question cannot be looked at as asked.
+            ModelError, FeaturesError: Hidden states of that question cannot be extracted.
         """
         missing = {index: self._missing(index) for index in range(self._n_blocks)}
         wanted = [site for site in self.sites if any(site in sites for sites in missing.values())]
         if not wanted:
-            return Size(0, 0)
-        table = self._table(self.question_ids[:1], wanted, _nobody)
+            return ExtractionSize(0, 0)
+        table = self._table(self.question_ids[:1], wanted, lambda n: None)
         n_bytes = {name: table[name].nbytes for name in table.column_names}
         n_bytes[ANSWER] = n_bytes.get(ANSWER, 0) + n_bytes.pop(ANSWER_TOKENS, 0)
         n_rows = {index: len(self._ids(index)) for index in missing}
-        return Size(
+        return ExtractionSize(
             sum(n_rows[index] for index, sites in missing.items() if sites),
             sum(
                 n_rows[index] * n_bytes[site] for index, sites in missing.items() for site in sites
             ),
         )
 
-    def make(self, step: Callable[..., None], *, rank: int = 0, world: int = 1) -> Share:
-        """Makes what is missing of this process's share, every `world`-th block.
+    def run(self, step: Callable[..., None], *, rank: int = 0, world: int = 1) -> ExtractedRows:
+        """Extracts what is missing of this process's share, every `world`-th block.
 
         Args:
-            step: Called with a number of rows whenever so many more are done.
+            step: Called with the number of rows that were just completed.
             rank, world: Which share of how many.
 
         Raises:
-            ModelError: A question cannot be looked at.
-            FeaturesError: A state is not finite as it is to be stored.
+            ModelError: Hidden states of a question cannot be extracted.
+            FeaturesError: A state is not finite in the stored precision.
         """
-        n_made = sum(self._make(index, step) for index in range(rank, self._n_blocks, world))
-        return Share(self.n_own(rank, world), n_made)
+        n_extracted = sum(self._run(index, step) for index in range(rank, self._n_blocks, world))
+        return ExtractedRows(self.n_own(rank, world), n_extracted)
 
     def n_own(self, rank: int, world: int) -> int:
         """Rows of a share."""
         return sum(len(self._ids(index)) for index in range(rank, self._n_blocks, world))
 
-    def _make(self, index: int, step: Callable[..., None]) -> int:
-        """How many rows of a block were looked at."""
+    def _run(self, index: int, step: Callable[..., None]) -> int:
+        """Extracts a block unless it is complete; the number of rows extracted."""
         import datasets
 
-        ids = self._ids(index)
-        if not self._missing(index):
-            step(len(ids))
-            return 0
-        with _alone(self._block(index)) as folder:
+        ids, folder = self._ids(index), self._block(index)
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder):  # a second process waits, and finds the block complete
             missing = self._missing(index)
-            if not missing:  # another process made it meanwhile
+            if not missing:
                 step(len(ids))
                 return 0
+            for partial in folder.glob("tmp*"):  # of a killed process
+                partial.unlink()
             name = fingerprint(self._key, index, missing)
             block = datasets.Dataset.from_dict({"question_id": ids}).with_format("arrow")
             with _no_bars(datasets):
@@ -156,17 +145,17 @@ class Extraction:
     def _table(
         self, ids: Sequence[str], sites: Sequence[str], step: Callable[..., None]
     ) -> pa.Table:
-        """Looks at some questions, and keeps no more than what is stored."""
+        """Sites of some questions, batch by batch, in the stored precision."""
         stored: dict[str, list[np.ndarray]] = {site: [] for site in sites if site != ANSWER}
         answers: list[tuple[np.ndarray, np.ndarray]] = []
         size = self.extractor.batch_size
         for start in range(0, len(ids), size):
-            questions = [self.fill(name) for name in ids[start : start + size]]
-            seen = self.extractor.extract(questions, sites)
+            requests = [self.fill(name) for name in ids[start : start + size]]
+            found = self.extractor.extract(requests, sites)
             for site, parts in stored.items():
-                parts.append(_stored(site, seen, questions, self.description["store"]))
-            answers += seen.answers
-            step(len(questions))
+                parts.append(_stored(site, found, requests, self.description["store"]))
+            answers += found.answers
+            step(len(requests))
         columns = {site: np.concatenate(parts) for site, parts in stored.items()}
         return block_table(columns, answers if ANSWER in sites else None)
 
@@ -213,17 +202,17 @@ def plan_extraction(
     rows_per_block: int = ROWS_PER_BLOCK,
     **about: Any,
 ) -> Extraction:
-    """Decides what will be extracted, and takes the folder for it.
+    """Describes what will be extracted, and claims the folder for it.
 
     Args:
         extractor: From `hidden_states.extractor_for`.
-        rows: Columns as `features.rows_table` takes them; `question_id`, `prompt` and
+        rows: Columns as `storage.rows_table` takes them; `question_id`, `prompt` and
             `audio_sha256` are needed.
-        fill: Question's id to the question with its sound.
+        fill: From a question's id to the question with its audio.
         sites: Full names, from `parse_sites`.
         folder: New, empty, or with features of the same model and questions.
         store: Precision on disk, a name in `STORED`.
-        rows_per_block: Rows in one file; what a kill costs at most.
+        rows_per_block: Rows in one file; the most that a kill costs.
         about: More for the description, such as `prompt="main"`.
 
     Raises:
@@ -258,54 +247,40 @@ def plan_extraction(
     )
 
 
-def _nobody(n: int) -> None:
-    """Where nobody watches."""
-
-
 def _hash_of(rows: pa.Table) -> str:
-    """SHA-256 of everything about questions that a state may depend on, sound included."""
+    """SHA-256 of everything about questions that a state may depend on, audio included."""
     digest = hashlib.sha256()
     for row in rows.select(HASHED).to_pylist():
         digest.update(json.dumps([row[name] for name in HASHED]).encode())
     return digest.hexdigest()
 
 
-def _stored(site: str, seen: HiddenStates, questions: Sequence[Request], store: str) -> np.ndarray:
-    """A site's states in the precision of the disk.
+def _stored(site: str, found: HiddenStates, requests: Sequence[Request], store: str) -> np.ndarray:
+    """A site's states in the stored precision.
 
     Raises:
-        FeaturesError: One is not finite; says whether that is the model's doing or the disk's.
+        FeaturesError: One is not finite, in the model itself or in the stored precision.
     """
-    states = seen.states[site]
+    states = found.states[site]
     with np.errstate(over="ignore"):
         stored = states.astype(store)
     if np.isfinite(stored).all():
         return stored
     row = int(np.flatnonzero(~np.isfinite(stored).all(axis=1))[0])
-    where = f"site {site!r} of question {questions[row].question.question_id!r}"
+    where = f"site {site!r} of question {requests[row].question.question_id!r}"
     if not np.isfinite(states[row]).all():
         raise FeaturesError(
             f"{where} is not finite in the model itself; try another --dtype, such as bfloat16"
         )
     raise FeaturesError(
-        f"{where} reaches {np.abs(states[row]).max():.3g}, which {store} cannot hold; keep these "
-        "states with --store-dtype float32"
+        f"{where} reaches {np.abs(states[row]).max():.3g}, which {store} cannot hold; store "
+        "them with --store-dtype float32"
     )
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[Path]:
-    """A block's folder while no other process is making it, free of what a kill left behind."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
-        for left in folder.glob("tmp*"):
-            left.unlink()
-        yield folder
-
-
-@contextmanager
 def _no_bars(datasets: Any) -> Iterator[None]:
-    """Without the bars of `datasets`, one a block."""
+    """Without the progress bars of `datasets`, one a block."""
     shown = datasets.is_progress_bar_enabled()
     datasets.disable_progress_bars()
     try:
@@ -313,8 +288,3 @@ def _no_bars(datasets: Any) -> Iterator[None]:
     finally:
         if shown:
             datasets.enable_progress_bars()
-
-
-def free_bytes(folder: Path) -> int:
-    """Room on the disk of a folder."""
-    return shutil.disk_usage(folder).free

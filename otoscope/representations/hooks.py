@@ -1,7 +1,7 @@
-"""One forward pass of a model of transformers, and what is asked for of it.
+"""Hidden states of a model of transformers, from one forward pass with hooks.
 
-Hidden states are pooled in the hook that meets them, so nothing larger than the answer is held; the
-deepest layer that is asked for ends the pass.
+Hooks pool hidden states where they arise, so that nothing larger than the result is kept; the pass
+ends at the deepest requested layer.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,9 +17,9 @@ from otoscope.models.decoding import append_tokens
 from otoscope.models.families import module_at
 from otoscope.models.transformers_models import TransformersModel
 from otoscope.prompts.questions import answer_word
-from otoscope.representations.hidden_states import HiddenStates
+from otoscope.representations.hidden_states import HiddenStateExtractor, HiddenStates
 from otoscope.representations.pooling import N_SEGMENTS, weights_of
-from otoscope.representations.sites import QUERY_POSITIONS, Site, site_names, site_of
+from otoscope.representations.sites import QUERY_POSITIONS, site_names, site_of
 from otoscope.representations.token_positions import (
     TokenPositions,
     locate_clip,
@@ -28,12 +28,12 @@ from otoscope.representations.token_positions import (
 
 ANSWER = "answer"
 ANSWER_ONLY_KEYS = ("decoding", "device", "device_map", "generation", "logprobs")
-"""What a model says of itself that changes answers but no state before them."""
+"""Parts of a model's description that change answers, but no hidden state before them."""
 
 
 @dataclass(frozen=True)
-class TransformersExtractor:
-    """A model of transformers, given exactly what `otoscope run` gives it."""
+class TransformersExtractor(HiddenStateExtractor):
+    """Of a model of transformers, with the inputs that `otoscope run` gives it."""
 
     model: TransformersModel
 
@@ -44,11 +44,11 @@ class TransformersExtractor:
         return module_at(loaded.model, loaded.family.decoder)
 
     @cached_property
-    def widths(self) -> Mapping[str, int]:
-        """Of every site but `mel`; of `answer`, that of one token's state."""
-        words = self.model.loaded.model.config.get_text_config(decoder=True)
+    def model_widths(self) -> Mapping[str, int]:
+        """Of every built-in site of the decoder; of `answer`, that of one token's state."""
+        width = self.model.loaded.model.config.get_text_config(decoder=True).hidden_size
         return {
-            name: words.hidden_size * (N_SEGMENTS if _is_pooled(site_of(name)) else 1)
+            name: width * (N_SEGMENTS if site_of(name).read == "segments" else 1)
             for name in site_names(len(self.decoder.layers))
             if name != "mel"
         }
@@ -62,22 +62,22 @@ class TransformersExtractor:
     def description(self) -> Mapping[str, Any]:
         """The model's own, without what only answers depend on."""
         described = self.model.description()
-        return {name: told for name, told in described.items() if name not in ANSWER_ONLY_KEYS}
+        return {name: value for name, value in described.items() if name not in ANSWER_ONLY_KEYS}
 
-    def extract(self, questions: Sequence[Request], sites: Sequence[str]) -> HiddenStates:
+    def extract_from_model(self, requests: Sequence[Request], sites: Sequence[str]) -> HiddenStates:
         """One forward pass a batch, no deeper than the deepest site.
 
         Raises:
-            ModelError: A question cannot be put to this model, has no clip or several, or does not
+            ModelError: The model does not take a question; it has no clip or several, or does not
                 fit into memory even alone.
         """
-        seen = self.model.in_batches(questions, lambda batch: self._extract(batch, sites))
+        batches = self.model.in_batches(requests, lambda batch: self._extract(batch, sites))
         states = {
-            site: np.concatenate([one.states[site] for one in seen])
+            site: np.concatenate([batch.states[site] for batch in batches])
             for site in sites
             if site != ANSWER
         }
-        return HiddenStates(states, [answer for one in seen for answer in one.answers])
+        return HiddenStates(states, [answer for batch in batches for answer in batch.answers])
 
     def _extract(self, batch: Sequence[Request], sites: Sequence[str]) -> HiddenStates:
         import torch
@@ -95,7 +95,7 @@ class TransformersExtractor:
                 self.model.loaded.model(**inputs, use_cache=False)
         answers = zip((states.cpu().numpy() for states in collector.answers), targets, strict=True)
         return HiddenStates(
-            {site: states.cpu().numpy() for site, states in collector.taken.items()},
+            {site: states.cpu().numpy() for site, states in collector.states.items()},
             [(states, np.array(ids)) for states, ids in answers],
         )
 
@@ -129,49 +129,47 @@ class TransformersExtractor:
         return self.model.encoder.answer_tokens(request, word)
 
     def _hook(self, hooks: ExitStack, collector: "_Collector", sites: Sequence[str]) -> None:
-        """Lets each layer that is asked for leave its part, and the deepest one end the pass."""
-        n_layers = len(self.decoder.layers)
+        """Collects from each requested layer, and ends the pass at the deepest."""
+        layers, norm = self.decoder.layers, self.decoder.norm
         wanted: dict[int, list[str]] = {}
         for name in sites:
-            site = site_of(name)
-            layer = {"pre_llm": 0, ANSWER: n_layers}.get(site.kind, site.layer)
-            wanted.setdefault(layer or 0, []).append(name)
+            wanted.setdefault(site_of(name).hidden_state(len(layers)), []).append(name)
 
-        def take(layer: int, states: Any) -> None:
-            for name in wanted[layer]:
-                collector.take(name, states)
-            if layer == max(wanted):
+        def collect(number: int, states: Any) -> None:
+            for name in wanted[number]:
+                collector.collect(name, states)
+            if number == max(wanted):
                 raise _AllCollected
 
-        for layer in wanted:
-            if layer < n_layers:
-                handle = self.decoder.layers[layer].register_forward_pre_hook(
-                    _on_entering(layer, take), with_kwargs=True
-                )
+        for number in wanted:
+            # hidden state k enters layer k; the last one leaves the final norm
+            if number < len(layers):
+                hook = _on_entering(number, collect)
+                handle = layers[number].register_forward_pre_hook(hook, with_kwargs=True)
             else:
-                handle = self.decoder.norm.register_forward_hook(
-                    lambda _, given, made, layer=layer: take(layer, made)
+                handle = norm.register_forward_hook(
+                    lambda _, args, output, number=number: collect(number, output)
                 )
             hooks.callback(handle.remove)
 
 
 class _AllCollected(Exception):
-    """All that was asked for is there."""
+    """Ends the forward pass."""
 
 
-def _on_entering(layer: int, take: Callable[[int, Any], None]) -> Callable[..., None]:
-    def hook(module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
-        take(layer, given[0] if given else named["hidden_states"])
+def _on_entering(number: int, collect: Callable[[int, Any], None]) -> Callable[..., None]:
+    def hook(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        collect(number, args[0] if args else kwargs["hidden_states"])
 
     return hook
 
 
 class _Collector:
-    """Takes what sites ask for from hidden states `(n_questions, n_tokens, width)`, in float32.
+    """Reads sites from hidden states `(n_questions, n_tokens, width)`, in float32.
 
     Attributes:
-        taken: Site to `(n_questions, width)`.
-        answers: For each question `(n_targets, width)`, once `answer` was taken.
+        states: Site to `(n_questions, width)`.
+        answers: For each question `(n_targets, width)`, once `answer` was read.
     """
 
     def __init__(
@@ -179,31 +177,33 @@ class _Collector:
     ) -> None:
         import torch
 
-        self.taken: dict[str, Any] = {}
+        self.states: dict[str, Any] = {}
         self.answers: list[Any] = []
         self._positions, self._targets = positions, targets
-        n_frames = max(len(at.clip) for at in positions)
-        filled = [[*at.clip, *at.clip[-1:].repeat(n_frames - len(at.clip))] for at in positions]
-        self._frames = torch.tensor(np.array(filled))
+        # clips have different numbers of tokens: shorter ones repeat their last token, at weight 0
+        n_frames = max(len(row.clip) for row in positions)
+        padded = [[*row.clip, *row.clip[-1:].repeat(n_frames - len(row.clip))] for row in positions]
+        self._frames = torch.tensor(np.array(padded))
         self._weights = torch.zeros(len(positions), N_SEGMENTS, n_frames)
-        for weights, at in zip(self._weights, positions, strict=True):
-            weights[:, : len(at.clip)] = torch.from_numpy(weights_of(len(at.clip)))
+        for weights, row in zip(self._weights, positions, strict=True):
+            weights[:, : len(row.clip)] = torch.from_numpy(weights_of(len(row.clip)))
 
-    def take(self, name: str, states: Any) -> None:
-        """Takes copies: a view would keep all of `states`."""
+    def collect(self, name: str, states: Any) -> None:
+        """Copies what a site reads: a view would keep all of `states` in memory."""
         import torch
 
         site = site_of(name)
-        if site.kind == ANSWER:
+        if site.read == "targets":
             rows = zip(states, self._positions, self._targets, strict=True)
             self.answers = [
                 row[at.end : at.end + len(ids)].to(torch.float32, copy=True)
                 for row, at, ids in rows
             ]
-        elif _is_pooled(site):
-            self.taken[name] = self._segments(states)
+        elif site.read == "segments":
+            self.states[name] = self._segments(states)
         else:
-            self.taken[name] = self._at(states, site)
+            columns = [at.at[site.position or "o"] for at in self._positions]
+            self.states[name] = states[torch.arange(len(columns)), columns].float()
 
     def _segments(self, states: Any) -> Any:
         import torch
@@ -212,13 +212,3 @@ class _Collector:
         self._weights = self._weights.to(states.device)
         rows = torch.arange(len(self._positions), device=states.device)[:, None]
         return (self._weights @ states[rows, self._frames].float()).flatten(1)
-
-    def _at(self, states: Any, site: Site) -> Any:
-        import torch
-
-        columns = [at.at[site.position or "o"] for at in self._positions]
-        return states[torch.arange(len(columns)), columns].float()
-
-
-def _is_pooled(site: Site) -> bool:
-    return site.kind in ("pre_llm", "audio") and site.position is None

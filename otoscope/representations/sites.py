@@ -1,16 +1,18 @@
-"""Names of places in a model, and how a list of them is written: `mel,pre_llm,text.*`.
+"""Names of sites, places in a model whose activations are extracted: `mel,pre_llm,text.*`.
 
-    mel            the clip's mel spectrogram: what is in the sound, whatever the model
+    mel            the clip's mel spectrogram, which no model has processed
     pre_llm        what enters the decoder for the clip
-    audio.K        hidden state K where the clip is
-    text.K         hidden state K where the answer is predicted
-    answer         the states that predict each token of the gold answer
+    audio.K        hidden state K at the clip's tokens
+    text.K         hidden state K at the token that predicts the answer
+    answer         the hidden states that predict each token of the gold answer
     audio.K@a1     hidden state K at the end of the clip's first quarter; up to a4
     text.K@q_attr  hidden state K at the attribute's last token; q_p and q_l are the question's
                    last but one and last token
 
-Hidden state 0 is what enters the decoder, the last one is what enters the head. `mel`, `pre_llm`
-and `audio.K` are means over 16 segments one after the other, the others are single states.
+Hidden state 0 enters the decoder, the last one enters the output layer. `mel`, `pre_llm` and
+`audio.K` are means over 16 segments, concatenated; the others are single hidden states.
+
+A new site is an entry of `SITE_KINDS`, and what it reads in `hooks.py`.
 
 Source: VocalGrad, 5.1 and appendix D; positions in table 19.
 """
@@ -18,7 +20,7 @@ Source: VocalGrad, 5.1 and appendix D; positions in table 19.
 import difflib
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from otoscope.errors import InputError
 
@@ -27,19 +29,44 @@ QUERY_POSITIONS = ("q_attr", "q_p", "q_l")
 OUTPUT_POSITION = "o"
 
 
+class SiteKind(NamedTuple):
+    """Which activations a kind of site consists of.
+
+    Attributes:
+        layers: `all` hidden states, one site each; the `first` or `last` one; or `none`, where
+            nothing of the model is read.
+        read: `segments` of the clip, the `position` that predicts the answer, the `targets`
+            (tokens of the gold answer), or the `mel` spectrogram.
+        positions: Single tokens at which the same hidden states are sites too.
+    """
+
+    layers: Literal["all", "first", "last", "none"]
+    read: Literal["segments", "position", "targets", "mel"]
+    positions: tuple[str, ...] = ()
+
+
+SITE_KINDS = {
+    "mel": SiteKind("none", "mel"),
+    "pre_llm": SiteKind("first", "segments"),
+    "audio": SiteKind("all", "segments", AUDIO_POSITIONS),
+    "text": SiteKind("all", "position", QUERY_POSITIONS),
+    "answer": SiteKind("last", "targets"),
+}
+"""Kind to what it reads; a user's own model may name others."""
+
+
 class UnknownSite(InputError, LookupError):
-    """A name that fits no site; the message says which there are."""
+    """A name that matches no site; the message lists the sites."""
 
 
 class Site(NamedTuple):
     """A place in a model.
 
     Attributes:
-        kind: `mel`, `pre_llm`, `audio`, `text`, `answer`, or a name that a model of one's own has.
-        layer: Number of the hidden state, counted from 0 = what enters the decoder; None where the
-            kind has none.
-        position: Where in the sequence, or None for the kind's own: segments of the clip, or the
-            place where the answer is predicted.
+        kind: A key of `SITE_KINDS`, or a name that a user's own model declares.
+        layer: Number of the hidden state, from 0 = what enters the decoder; None where the kind
+            has none.
+        position: A token's name, or None for the kind's own reading.
     """
 
     kind: str
@@ -49,6 +76,17 @@ class Site(NamedTuple):
     def __str__(self) -> str:
         layer = "" if self.layer is None else f".{self.layer}"
         return f"{self.kind}{layer}" + (f"@{self.position}" if self.position else "")
+
+    def hidden_state(self, n_layers: int) -> int:
+        """Number of the decoder's hidden state that a built-in site reads."""
+        if self.layer is not None:
+            return self.layer
+        return n_layers if SITE_KINDS[self.kind].layers == "last" else 0
+
+    @property
+    def read(self) -> str:
+        """How a built-in site is read, see `SiteKind`."""
+        return "position" if self.position else SITE_KINDS[self.kind].read
 
 
 def site_of(name: str) -> Site:
@@ -67,30 +105,30 @@ def site_of(name: str) -> Site:
 
 
 def site_names(n_layers: int) -> list[str]:
-    """Every site of a decoder with so many layers.
+    """Every built-in site of a decoder with so many layers.
 
     >>> site_names(1)[:6]
     ['mel', 'pre_llm', 'audio.0', 'audio.1', 'text.0', 'text.1']
     """
-    layers = range(n_layers + 1)
-    states = [Site(kind, k) for kind in ("audio", "text") for k in layers]
-    audio = [Site("audio", k, position) for k in layers for position in AUDIO_POSITIONS]
-    text = [Site("text", k, position) for k in layers for position in QUERY_POSITIONS]
-    sites = [Site("mel"), Site("pre_llm"), *states, Site("answer"), *audio, *text]
-    return [str(site) for site in sites]
+    own, at_positions = [], []
+    for name, kind in SITE_KINDS.items():
+        for layer in range(n_layers + 1) if kind.layers == "all" else (None,):
+            own.append(Site(name, layer))
+            at_positions += [Site(name, layer, position) for position in kind.positions]
+    return [str(site) for site in own + at_positions]
 
 
-def parse_sites(requested: str, names: Sequence[str]) -> list[str]:
-    """The requested sites, each once, in the order of `names`.
+def parse_sites(pattern: str, names: Sequence[str]) -> list[str]:
+    """The sites that a list of names and wildcards means, each once, in the order of `names`.
 
     Args:
-        requested: Names with commas between them. `*` stands for anything before or behind `@`,
-            `last` for the last layer, `@o` for the position where the answer is predicted,
-            which is what `text.K` means without it.
+        pattern: Names with commas between them. `*` stands for anything before or behind `@`,
+            `last` for the last layer, `@o` for the position that predicts the answer, which is
+            what `text.K` means without it.
         names: Sites that exist, as from `site_names`.
 
     Raises:
-        UnknownSite: One fits nothing.
+        UnknownSite: A name matches none.
 
     >>> names = site_names(2)
     >>> parse_sites("text.*, mel, audio.last", names)
@@ -99,15 +137,15 @@ def parse_sites(requested: str, names: Sequence[str]) -> list[str]:
     ['text.1', 'text.2@q_attr', 'text.2@q_p', 'text.2@q_l']
     """
     wanted: set[str] = set()
-    for part in requested.split(","):
-        found = _fitting(part.strip(), names)
+    for part in pattern.split(","):
+        found = _matching(part.strip(), names)
         if not found:
             raise UnknownSite(_unknown(part.strip(), names))
         wanted.update(found)
     return [name for name in names if name in wanted]
 
 
-def _fitting(pattern: str, names: Sequence[str]) -> list[str]:
+def _matching(pattern: str, names: Sequence[str]) -> list[str]:
     place, _, position = pattern.partition("@")
     position = "" if position == OUTPUT_POSITION and place.startswith("text.") else position
     if place.endswith(".last"):

@@ -1,6 +1,6 @@
-"""Where in a question's tokens the clip is, where the answer is predicted, where the words end.
+"""Token positions of a question: its clip, the answer's prediction, the ends of its words.
 
-Source: VocalGrad, appendix D (positions); how the words are searched for is in the authors' code.
+Source: VocalGrad, appendix D (positions); the search for words is in the authors' code.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,17 +11,18 @@ from jaxtyping import Bool, Int
 
 from otoscope.models.base import AudioInput, ModelError, Request
 from otoscope.prompts.parts import Text
+from otoscope.representations.hidden_states import only_clip
 from otoscope.representations.pooling import quarter_ends
-from otoscope.representations.sites import AUDIO_POSITIONS
+from otoscope.representations.sites import AUDIO_POSITIONS, OUTPUT_POSITION
 
 
 class TokenPositions(NamedTuple):
-    """Places in one row of tokens.
+    """Positions in one row of tokens.
 
     Attributes:
-        clip: Every place of the clip.
-        at: Name of a single place to the place: `o`, `a1` to `a4`, `q_attr`, `q_p`, `q_l`.
-        end: The last place of all, which an answer would come behind.
+        clip: Every token of the clip.
+        at: Name to the position of a single token: `o`, `a1` to `a4`, `q_attr`, `q_p`, `q_l`.
+        end: The last position, after which an answer comes.
     """
 
     clip: Int[np.ndarray, " n_frames"]
@@ -35,31 +36,27 @@ def locate_clip(
     real: Bool[np.ndarray, " n_tokens"],
     audio_token: int,
 ) -> TokenPositions:
-    """The clip, its quarters, and `o`, the last place that is no sound.
+    """The clip, its quarters, and `o`, the last position outside the clip.
 
     Args:
-        asked: The question, for messages.
+        request: The question, for messages.
         ids: Its tokens, padding included.
-        real: Where they are no padding.
-        audio_token: Stands wherever sound is.
+        real: False at padding.
+        audio_token: The placeholder token of a clip.
 
     Raises:
         ModelError: There is no clip, or more than one.
     """
+    only_clip(request)
     name = request.question.question_id
-    if len(request.audio_inputs) != 1:
-        raise ModelError(
-            f"question {name!r} has {len(request.audio_inputs)} clips; "
-            "representations are those of one"
-        )
     clip = np.flatnonzero((ids == audio_token) & real)
     if not len(clip):
-        raise ModelError(f"question {name!r} gives the model no place with sound")
+        raise ModelError(f"question {name!r} gives the model no audio token")
     if clip[-1] - clip[0] + 1 != len(clip):
         raise ModelError(f"the clip of question {name!r} is not in one piece")
     ends = zip(AUDIO_POSITIONS, quarter_ends(len(clip)), strict=True)
     output = np.flatnonzero((ids != audio_token) & real)[-1]
-    at = {"o": int(output), **{end: int(clip[n]) for end, n in ends}}
+    at = {OUTPUT_POSITION: int(output), **{end: int(clip[n]) for end, n in ends}}
     return TokenPositions(clip, at, int(np.flatnonzero(real)[-1]))
 
 
@@ -71,39 +68,41 @@ def locate_question_words(
     """Where the question's words end: `q_attr`, `q_p` and `q_l`.
 
     Args:
-        asked: A question whose words come after the clip.
+        request: A question whose text comes after the clip.
         ids: Its tokens.
-        tokens_of: Text to tokens, none added.
+        tokens_of: Text to tokens, without special ones.
 
     Raises:
-        ModelError: The words come before the clip, so that nothing is known of it there; or they
-            are not to be found exactly once.
+        ModelError: The text comes before the clip, so that hidden states there do not depend on
+            the clip; or it is not found exactly once.
     """
-    name, prompt = request.question.question_id, request.question.prompt
-    if not isinstance(request.parts[0], AudioInput) or not isinstance(request.parts[-1], Text):
+    name = request.question.question_id
+    parts = [part for role, parts in request.messages if role == "user" for part in parts]
+    prompt = "".join(part.text for part in parts if isinstance(part, Text))
+    if not isinstance(parts[0], AudioInput) or not isinstance(parts[-1], Text):
         raise ModelError(
-            f"question {name!r} has its words before the clip, where the model has not heard it; "
-            "ask with the clip first, as `--prompt main_audio_first` does"
+            f"question {name!r} has its text before the clip, where hidden states do not depend "
+            "on the clip; put the clip first, as `--prompt main_audio_first` does"
         )
     words = list(tokens_of(prompt))
-    start = _only_place(words, ids.tolist())
+    start = _only_occurrence(words, ids.tolist())
     if start is None or len(words) < 2:
-        raise ModelError(f"the words of question {name!r} are not once among its tokens: {prompt}")
+        raise ModelError(f"the text of question {name!r} is not once among its tokens: {prompt}")
     last = start + len(words) - 1
     attribute = request.question.attribute
     for form in (attribute, f" {attribute}", f"the {attribute}", f" the {attribute}"):
         tokens = list(tokens_of(form))
-        within = _only_place(tokens, words)
+        within = _only_occurrence(tokens, words)
         if within is not None:
             return {"q_attr": start + within + len(tokens) - 1, "q_p": last - 1, "q_l": last}
     raise ModelError(f"{attribute!r} is not once among the tokens of question {name!r}: {prompt}")
 
 
-def _only_place(part: Sequence[int], whole: Sequence[int]) -> int | None:
-    """Where a run of tokens begins, if it is there exactly once.
+def _only_occurrence(part: Sequence[int], whole: Sequence[int]) -> int | None:
+    """Where a run of tokens begins, if it occurs exactly once.
 
-    >>> _only_place([2, 3], [1, 2, 3]), _only_place([1], [1, 1]), _only_place([], [1])
-    (1, None, None)
+    >>> [_only_occurrence(part, [1, 2, 3, 1]) for part in ([2, 3], [1], [])]
+    [1, None, None]
     """
     part, whole = list(part), list(whole)
     found = [

@@ -1,6 +1,7 @@
 """Blocks of features: found again, added to, shared out, and never mixed up."""
 
 import os
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -8,20 +9,20 @@ from asking_inside import question
 
 from otoscope.representations.extraction import plan_extraction
 from otoscope.representations.features import Features, FeaturesError
-from otoscope.representations.hidden_states import HiddenStates
+from otoscope.representations.hidden_states import HiddenStateExtractor, HiddenStates
 from tests.representations.folder import files
 
 N, BLOCK = 10, 4
 SITES = ["text.0", "text.1", "answer"]
 
 
-class Remembering:
+class Remembering(HiddenStateExtractor):
     """Sites whose numbers follow from the question's number; keeps what it was asked for."""
 
-    batch_size = 3
+    batch_size, description, extract_from_model = 3, None, None
+    model_widths = widths = MappingProxyType({"mel": 2, "text.0": 3, "text.1": 4, "answer": 2})
 
     def __init__(self, states=lambda i, site: float(i), **description):
-        self.widths = {"mel": 2, "text.0": 3, "text.1": 4, "answer": 2}
         self.description = {"name": "remembering", **description}
         self.states, self.asked = states, []
 
@@ -63,7 +64,7 @@ def extraction(folder, extractor, sites=SITES, **options):
 
 
 def made(folder, extractor, sites=SITES, rank=0, world=1, **options):
-    return extraction(folder, extractor, sites, **options).make(ignore, rank=rank, world=world)
+    return extraction(folder, extractor, sites, **options).run(ignore, rank=rank, world=world)
 
 
 def ignore(n):
@@ -124,10 +125,10 @@ class TestMaking:
 
     def test_progress_counts_every_row_once(self, tmp_path):
         steps = []
-        extraction(tmp_path, Remembering()).make(steps.append)
+        extraction(tmp_path, Remembering()).run(steps.append)
         assert steps == [3, 1, 3, 1, 2], "batches of 3 within blocks of 4"
         steps.clear()
-        extraction(tmp_path, Remembering()).make(steps.append)
+        extraction(tmp_path, Remembering()).run(steps.append)
         assert sum(steps) == N
 
 
@@ -147,7 +148,9 @@ class TestStopping:
             made(killed, Remembering(stop_at_6))
         features = Features.open(killed)
         assert features.sites == []
-        with pytest.raises(FeaturesError, match=r"'text.0' is there for 1 of 3 blocks.*ends it"):
+        with pytest.raises(
+            FeaturesError, match=r"'text.0' is there for 1 of 3 blocks; start the command"
+        ):
             features.matrix("text.0")
         again = Remembering()
         assert made(killed, again) == (N, 6)

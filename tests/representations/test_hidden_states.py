@@ -186,7 +186,7 @@ class TestWords:
                 close(found[f"text.1@{name}"][n], states[1][place])
 
     def test_before_the_clip_they_are_refused(self, model):
-        with pytest.raises(ModelError, match=r"words before the clip.*main_audio_first"):
+        with pytest.raises(ModelError, match=r"text before the clip.*main_audio_first"):
             extractor_for(model).extract([question()], ["text.1@q_l"])
 
     def test_an_attribute_that_is_said_twice_is_refused(self, qwen):
@@ -243,7 +243,7 @@ class TestRefusals:
     def test_no_clip_and_two_clips(self, qwen):
         for parts, n in ((["Louder?"], 0), (["Louder?", clip(1), clip(2)], 2)):
             for site in ("mel", "text.1"):
-                with pytest.raises(ModelError, match=f"has {n} clips; representations are those"):
+                with pytest.raises(ModelError, match=f"has {n} clips; hidden states are extracted"):
                     extractor_for(qwen).extract([ask(*parts)], [site])
 
     def test_an_input_without_places_for_sound(self, qwen, monkeypatch):
@@ -254,7 +254,7 @@ class TestRefusals:
             return transformers.BatchFeature(processor.tokenizer(words, return_tensors="pt"))
 
         monkeypatch.setattr(type(processor), "__call__", lambda self, **given: deaf(**given))
-        with pytest.raises(ModelError, match="gives the model no place with sound"):
+        with pytest.raises(ModelError, match="gives the model no audio token"):
             extractor_for(qwen).extract([question()], ["text.1"])
 
     def test_a_version_of_transformers_with_other_parts(self, qwen):
@@ -328,7 +328,7 @@ class TestOwnModel:
     def test_a_name_that_is_taken_is_refused(self, name):
         ear = Ear()
         ear.sites[name] = 3
-        with pytest.raises(ModelError, match=f"Ear.sites: '{name}' has a meaning of its own"):
+        with pytest.raises(ModelError, match=f"Ear.sites: '{name}' is a built-in site"):
             _ = CustomModelExtractor(ear).widths
 
     @pytest.mark.parametrize(

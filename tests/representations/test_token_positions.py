@@ -33,7 +33,7 @@ def test_an_input_that_ends_in_sound_is_answered_after_its_last_word():
 
 @pytest.mark.parametrize(
     ("ids", "told"),
-    [((1, 2), "no place with sound"), ((9, 1, 9), "is not in one piece")],
+    [((1, 2), "no audio token"), ((9, 1, 9), "is not in one piece")],
 )
 def test_a_clip_that_cannot_be_pooled_is_refused(ids, told):
     with pytest.raises(ModelError, match=told):
@@ -58,7 +58,7 @@ class TestWords:
 
     @pytest.mark.parametrize("row", ["zzz", "xabyxaby"])
     def test_a_question_that_is_not_there_once_is_refused(self, row):
-        with pytest.raises(ModelError, match="are not once among its tokens"):
+        with pytest.raises(ModelError, match="is not once among its tokens"):
             self.found("xaby", row)
 
 

@@ -67,8 +67,8 @@ class TestFeatures:
     def test_rows_are_those_of_all_splits(self, data, checkpoint, tmp_path):
         out = tmp_path / "features"
         output = called(data, checkpoint, out, sites="mel,text.last,answer")
-        assert "24 rows to look at" in output
-        assert "24 of 24 rows looked at now" in output
+        assert "24 rows to extract" in output
+        assert "24 of 24 rows extracted now" in output
         features = Features.open(out, prompt="main")
         assert features.sites == ["mel", "text.2", "answer"]
         rows = features.rows
@@ -135,7 +135,7 @@ class TestFeatures:
         out = tmp_path / "features"
         called(data, checkpoint, out, sites="text.1")
         before = files(out)
-        assert "0 of 24 rows looked at now" in called(data, checkpoint, out, sites="text.1")
+        assert "0 of 24 rows extracted now" in called(data, checkpoint, out, sites="text.1")
         assert files(out) == before
         called(data, checkpoint, out, sites="text.*")
         assert files(out).items() > before.items()
@@ -185,14 +185,14 @@ class TestRefusals:
         allow(0.5, 8, tmp_path, alone=True)
         assert asked == []
         allow(9e-9, 8e-9, tmp_path, alone=True)
-        assert asked == [f"Keep 9e-09 GiB in {tmp_path}?"]
+        assert asked == [f"Write 9e-09 GiB into {tmp_path}?"]
         for alone in (True, False):  # the second answer is no; of several processes none is asked
             with pytest.raises(FeaturesError, match="more than --max-disk-gib 8e-09"):
                 allow(9e-9, 8e-9, tmp_path, alone=alone)
         assert len(asked) == 2
 
     def test_a_disk_without_room_is_no_question(self, tmp_path):
-        with pytest.raises(FeaturesError, match=r"the disk of .* has not so much"):
+        with pytest.raises(FeaturesError, match=r"the disk of .* has less"):
             allow(1e9, 1e10, tmp_path, alone=True)
 
     @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ class TestRefusals:
 
     def test_a_place_that_the_prompt_has_not(self, data, checkpoint, tmp_path):
         output = rejected(data, checkpoint, tmp_path / "f", sites="text.1@q_l")
-        assert "words before the clip" in output
+        assert "text before the clip" in output
 
     def test_a_dataset_that_is_not_there(self, checkpoint, tmp_path):
         assert "is no folder here" in rejected(tmp_path / "none", checkpoint, tmp_path / "f")

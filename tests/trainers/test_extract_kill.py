@@ -105,10 +105,10 @@ def test_two_processes_that_accelerate_starts_make_the_files_of_one(place):
     accelerate = [str(Path(sys.executable).with_name("accelerate")), "launch"]
     asked = {"model": model, "sites": "mel,pre_llm,audio.last,text.*,answer"}
     one = started(place, *accelerate, *ONE, *PLAIN, out="one", **asked)
-    assert f"{N} of {N} rows looked at now\n" in ended(one)
+    assert f"{N} of {N} rows extracted now\n" in ended(one)
     output = ended(started(place, *accelerate, *TWO, *PLAIN, out="two", **asked))
     for rank in (0, 1):
-        assert f"{N // 2} of {N // 2} rows looked at now by process {rank} of 2" in output
+        assert f"{N // 2} of {N // 2} rows extracted now by process {rank} of 2" in output
     assert files(place / "one") == files(place / "two")
     states = Features.open(place / "two").matrix("text.2").astype(np.float32)
     assert len(np.unique(states, axis=0)) == N, "each clip has states of its own"

@@ -66,7 +66,7 @@ def extracted(data, checkpoint, out, prompt="main"):
     seen = extractor_for(open_model(f"transformers:{checkpoint}"))
     plan = plan_extraction(seen, asked.rows, asked.fill, ["answer"], out, prompt=prompt,
                            dataset=str(data))  # fmt: skip
-    plan.make(lambda n: None)
+    plan.run(lambda n: None)
     return out
 
 

@@ -47,7 +47,7 @@ def place(tmp_path_factory):
     plan = plan_extraction(
         seen, asked.rows, asked.fill, ["answer"], folder / "features", prompt="main"
     )
-    plan.make(lambda n: None)
+    plan.run(lambda n: None)
     return folder
 
 
