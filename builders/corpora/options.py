@@ -59,9 +59,9 @@ class CorpusOptions:
 
     def given(self) -> dict[str, Any]:
         """The options that are not at their defaults, as openers take them."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)[1:]}
-        defaults = {f.name: f.default for f in fields(self)}
-        given = {name: value for name, value in values.items() if value != defaults[name]}
+        given = {
+            f.name: value for f in fields(self)[1:] if (value := getattr(self, f.name)) != f.default
+        }
         return given | ({"splits": self.split_names} if "splits" in given else {})
 
 

@@ -100,7 +100,7 @@ class Kokoro:
         """A text as speech; see `VoiceEngine.synthesise`. At most about 500 phonemes."""
         if voice not in self.voices:
             raise SpeechError(f"no voice {voice!r}; Kokoro has {', '.join(self.voices)}")
-        phonemes = self._phonemize(text)
+        phonemes = self._phonemize(text) if text.strip() else ""
         unknown = sorted(set(phonemes) - set(self._tokens))
         if unknown:
             raise SpeechError(f"{text!r}: Kokoro has no token for {unknown} ({phonemes})")

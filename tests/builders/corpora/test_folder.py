@@ -118,7 +118,7 @@ def test_splits_of_the_table_are_kept(folder):
         ),
     ],
 )
-def test_tables_that_do_not_fit_are_refused(folder, text, message):
+def test_tables_that_do_not_fit_are_rejected(folder, text, message):
     table(folder, text)
     with pytest.raises(CorpusError, match=message):
         open_folder(folder)

@@ -174,15 +174,15 @@ class TestFrozen:
 
     def test_implausible_spans_are_doubtful_until_corrected(self, three_clips, tmp_path):
         corpus = open_loquacious(str(three_clips), work_folder=tmp_path, selection="frozen")
-        seen = survey(corpus.sources)
-        assert [s.span_origin for s in seen.sources] == ["given"] * 3
-        assert [s.span for s in seen.sources] == [(8_000, 24_000), (0, 32_000), (16_000, 18_400)]
-        assert seen.doubtful == (
+        result = survey(corpus.sources)
+        assert [s.span_origin for s in result.sources] == ["given"] * 3
+        assert [s.span for s in result.sources] == [(8_000, 24_000), (0, 32_000), (16_000, 18_400)]
+        assert result.doubtful == (
             ("c1", "listed without speech and with the whole clip as its span; span given"),
             ("c2", "listed with 0.15 s of speech; span given"),
         )
-        decided = survey(corpus.sources, corrections={"c2": Correction((0.5, 1.5))})
-        assert [skipped.name for skipped in decided.doubtful] == ["c1"]
+        corrected = survey(corpus.sources, corrections={"c2": Correction((0.5, 1.5))})
+        assert [skipped.name for skipped in corrected.doubtful] == ["c1"]
 
     def test_a_span_that_ends_after_the_clip_is_rejected(self, three_clips, monkeypatch, tmp_path):
         row = LoquaciousListRow("i0", "c0", 0, 0.5, 2.5, False)
@@ -383,4 +383,4 @@ class TestVerify:
         rng.shuffle(men)
         drawn = {*women[:50], *men[:50]}
         assert report.n_drawn == sum(row.row in drawn for row in read_loquacious_list())
-        assert len(report.unreadable) == 100  # made-up sound
+        assert len(report.unreadable) == 100  # made-up audio

@@ -142,19 +142,19 @@ def test_validation_is_chosen_by_hash_of_the_id():
         carve_validation(["p0"])
 
 
-def test_given_splits_are_kept_and_their_leaks_told():
+def test_given_splits_are_used_and_their_leaks_reported():
     given = [
         source("a", "s", "one", "test"),
         source("b", "s", "One.", "train"),
         source("c", "t", "", "train"),
     ]
-    kept = given_splits(given, ["train", "test"], given_by="the table")
-    assert [(s.item_id, s.split, s.position) for s in kept.clips] == [
+    divided = given_splits(given, ["train", "test"], given_by="the table")
+    assert [(s.item_id, s.split, s.position) for s in divided.clips] == [
         ("a", "test", 0),
         ("b", "train", 0),
         ("c", "train", 1),
     ]
-    assert leaks(kept.clips) == [
+    assert leaks(divided.clips) == [
         "1 speakers are in test and in train or validation.",
         "1 texts are in test and in train or validation.",
     ]

@@ -161,7 +161,7 @@ class TestSpeakerInfo:
         assert speakers["s5"].region == "a b c"
         assert [name for name, _ in skipped] == ["speaker-info.txt line 8"]
 
-    def test_a_speaker_named_twice_is_refused(self):
+    def test_a_speaker_named_twice_is_rejected(self):
         with pytest.raises(CorpusError, match="line 2: p225 is there twice"):
             parse_speakers("225  23  F  English\np225  23  F  English")
 
@@ -345,7 +345,7 @@ class TestOpening:
             split: [s for s in corpus.sources if s.split == split]
             for split in ("train", "validation", "test")
         }
-        assert {split: len(found) for split, found in by_split.items()} == {
+        assert {split: len(clips) for split, clips in by_split.items()} == {
             "train": 450,
             "validation": 50,
             "test": 100,
