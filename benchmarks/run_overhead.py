@@ -34,7 +34,7 @@ from otoscope.audits.perception import run
 from otoscope.audits.runs import load_run
 from otoscope.cli.run.session import request_bar
 from otoscope.models.opening import open_model
-from otoscope.prompts import ask
+from otoscope.prompts import prompt_text
 from tests.acoustics.synthetic_speech import speech_like
 from tests.audits.tiny_dataset import write
 
@@ -66,7 +66,7 @@ def bare_loop(folder: Path, model: Any) -> list[str]:
     processor, network = model.loaded.processor, model.loaded.model
     table = datasets.load_dataset(str(folder), split="test")
     table = table.cast_column("audio", datasets.Audio(decode=False))
-    prompt = ask("main", "volume")
+    prompt = prompt_text("main", "volume")
     parts = [{"type": "text", "text": prompt}, {"type": "audio"}]
     chat = [{"role": "user", "content": parts}]
     answers: list[str] = []

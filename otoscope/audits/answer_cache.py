@@ -71,8 +71,8 @@ class AnswerCache:
         if key in self._new or self._database is None or self._broken:
             return self._new.get(key)
         try:
-            found = self._database.execute("SELECT answer FROM answers WHERE key = ?", (key,))
-            return next((text for (text,) in found), None)
+            rows = self._database.execute("SELECT answer FROM answers WHERE key = ?", (key,))
+            return next((text for (text,) in rows), None)
         except sqlite3.Error as error:
             self._disable(error)
             return None

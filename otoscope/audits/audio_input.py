@@ -37,8 +37,8 @@ def bandwidth_warning(model: Any, plan: Plan) -> str:
     first = {q.category: q.question_id for q in reversed(plan.questions.values()) if q.clips}
     requests = readable(plan.fill, first.values())
     audio_inputs = [request.audio_inputs[-1] for request in requests]
-    found = lost_bandwidth(getattr(model, "sampling_rate", None), audio_inputs)
-    return found.message if found is not None else ""
+    lost = lost_bandwidth(getattr(model, "sampling_rate", None), audio_inputs)
+    return lost.message if lost is not None else ""
 
 
 def readable(read: Callable[[str], T], names: Iterable[str]) -> Iterator[T]:

@@ -108,7 +108,7 @@ def fit_observer(
         if shared := overlap(other_rows, sources, speakers):
             raise DatasetError(
                 f"{_named(dataset)}: splits {split!r} and {other!r} share {shared}; an observer "
-                f"that knows them proves nothing there; {WAY_OUT}"
+                f"fitted to them proves nothing there; {WAY_OUT}"
             )
     by_speaker = len(speakers) >= LEAST_GROUPS and all(map(speaker_of, rows))
     by_category: dict[str, list[Row]] = defaultdict(list)

@@ -1,7 +1,8 @@
-"""Rows of any perception dataset: local folder, Hub repository or a dataset in memory.
+"""Rows of any dataset with audio: local folder, Hub repository or a dataset in memory.
 
-Needed columns are `id`, `audio`, `category` and `label`, and `attribute` or `prompt` to ask about;
-everything else is optional. Audio is read with soundfile; torchcodec is not needed.
+A perception dataset needs the columns `id`, `audio`, `category` and `label`, and `attribute` or
+`prompt` for its questions; other audits say what they need. Audio is read with soundfile;
+torchcodec is not needed.
 """
 
 import hashlib
@@ -19,11 +20,13 @@ from otoscope.errors import InputError
 from otoscope.models.base import AudioInput
 
 NEEDED = ("id", "audio", "category", "label")
+"""Columns of a perception dataset."""
+
 SOURCE = "source"
 
 
 class DatasetError(InputError, ValueError):
-    """A dataset that cannot be asked about; the message names what is missing."""
+    """A dataset that an audit cannot use; the message names what is missing."""
 
 
 class Items:
@@ -35,20 +38,25 @@ class Items:
     """
 
     def __init__(
-        self, tables: Iterable[tuple[str, datasets.Dataset]], folder: Path | None = None
+        self,
+        tables: Iterable[tuple[str, datasets.Dataset]],
+        folder: Path | None = None,
+        *,
+        needed: Sequence[str] = NEEDED,
     ) -> None:
         """Takes datasets with the name of the config each comes from.
 
         Args:
             tables: Config and dataset.
             folder: What relative paths of audio files are relative to.
+            needed: Columns that each must have; `id` and `audio` at least.
 
         Raises:
             DatasetError: A needed column is missing, or two rows share an id.
         """
         self.rows: list[dict[str, Any]] = []
         self._at: dict[str, tuple[datasets.Dataset, int]] = {}
-        self._folder = folder or Path()
+        self._folder, self._needed = folder or Path(), needed
         self._audio = lru_cache(maxsize=64)(self._read)
         self._facts: dict[str, tuple[str, float]] = {}
         self._spans: dict[str, tuple[float, float]] = {}
@@ -56,7 +64,7 @@ class Items:
             self._add(config, table)
 
     def _add(self, config: str, table: datasets.Dataset) -> None:
-        missing = [name for name in NEEDED if name not in table.column_names]
+        missing = [name for name in self._needed if name not in table.column_names]
         if missing:
             raise DatasetError(
                 f"config {config!r} lacks the column(s) {missing}; it has {table.column_names}"
@@ -71,9 +79,10 @@ class Items:
         for index, row in enumerate(table.remove_columns("audio")):
             for name, names in classes.items():
                 row[name] = _name_in(names, row[name], f"row {row['id']!r}: {name}")
-            if row["id"] is None or row["category"] is None:
-                raise DatasetError(f"row {index} of config {config!r} lacks its id or category")
-            row["id"], row["category"] = str(row["id"]), str(row["category"])
+            for name in (name for name in ("id", "category") if name in row):
+                if row[name] is None:
+                    raise DatasetError(f"row {index} of config {config!r} lacks its {name}")
+                row[name] = str(row[name])
             if row["id"] in self._at:
                 raise DatasetError(f"two rows have the id {row['id']!r}")
             self._at[row["id"]] = (audio, index)
@@ -85,7 +94,7 @@ class Items:
             self.rows.append(row)
 
     def extend(self, other: "Items") -> None:
-        """Takes another dataset's rows in, behind its own.
+        """Appends the rows of another dataset.
 
         Raises:
             DatasetError: Two rows share an id.
@@ -143,7 +152,7 @@ class Items:
             try:
                 length = codec.duration_s(data, name=f"row {row_id!r}")
             except codec.AudioError:
-                length = math.nan  # its question will fail alone, and say so
+                length = math.nan  # its request will fail alone, with the reason
             self._facts[row_id] = hashlib.sha256(data).hexdigest(), length
         return self._facts[row_id]
 
@@ -158,7 +167,8 @@ def _name_in(classes: datasets.ClassLabel, value: int | None, what: str) -> str 
 
 
 def _words(row: dict[str, Any]) -> str | None:
-    return None if row["category"] == SOURCE else str(row["category"]).replace("_", " ")
+    category = row.get("category")
+    return None if category in (None, SOURCE) else str(category).replace("_", " ")
 
 
 def open_items(
@@ -167,6 +177,7 @@ def open_items(
     *,
     split: str = "test",
     revision: str | None = None,
+    needed: Sequence[str] = NEEDED,
 ) -> Items:
     """Opens a dataset.
 
@@ -174,13 +185,14 @@ def open_items(
         dataset: A folder, a Hub repository, or a dataset in memory.
         configs: Which configs; the default one when empty.
         split: Which split; several are joined with `+`, as `train+validation`.
-        revision: Needed for a Hub repository: what it holds may change.
+        revision: Needed for a Hub repository, whose content may change.
+        needed: Columns that it must have; `id` and `audio` at least.
 
     Raises:
         DatasetError: It cannot be found, or is not pinned, or lacks a column.
     """
     if isinstance(dataset, datasets.Dataset):
-        return Items([("", dataset)])
+        return Items([("", dataset)], needed=needed)
     if not isinstance(dataset, str | Path):
         raise DatasetError(
             f"a dataset in memory is one split, a datasets.Dataset, not a {type(dataset).__name__}"
@@ -189,7 +201,7 @@ def open_items(
         (config or "default", load_table(dataset, config, split=split, revision=revision))
         for config in configs or (None,)  # type: ignore[list-item]
     ]
-    return Items(tables, Path(dataset))
+    return Items(tables, Path(dataset), needed=needed)
 
 
 def load_table(
@@ -200,23 +212,23 @@ def load_table(
     Raises:
         DatasetError: It cannot be found, or is not pinned.
     """
-    _refuse_unpinned(dataset, revision)
+    _validate_pinned(dataset, revision)
     try:
         return datasets.load_dataset(str(dataset), config, split=split, revision=revision)
     except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
-        raise DatasetError(f"{dataset}: {_told(error)}") from error
+        raise DatasetError(f"{dataset}: {_message(error)}") from error
 
 
-def _refuse_unpinned(dataset: str | Path, revision: str | None) -> None:
+def _validate_pinned(dataset: str | Path, revision: str | None) -> None:
     if not Path(dataset).is_dir() and revision is None:
         raise DatasetError(
-            f"{str(dataset)!r} is no folder here; a Hub repository needs --revision, because what "
-            "it holds may change"
+            f"{str(dataset)!r} is no folder here; a Hub repository needs --revision, because its "
+            "content may change"
         )
 
 
-def _told(error: Exception) -> str:
-    """What an error says; `datasets` has the reason why no table came about one below."""
+def _message(error: Exception) -> str:
+    """The message of an error; `datasets` has the reason of a failed generation in its cause."""
     below = isinstance(error, datasets.exceptions.DatasetGenerationError) and error.__cause__
     return f"{error} ({below})" if below else str(error)
 
@@ -236,12 +248,12 @@ def splits_in(
     Raises:
         DatasetError: It cannot be found.
     """
-    _refuse_unpinned(dataset, revision)
-    found: list[list[str]] = []
+    _validate_pinned(dataset, revision)
+    splits: list[list[str]] = []
     for config in configs or (None,):  # type: ignore[list-item]
         try:
             names = datasets.get_dataset_split_names(str(dataset), config, revision=revision)
         except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
-            raise DatasetError(f"{dataset}: {_told(error)}") from error
-        found.append(list(names))
-    return [name for name in found[0] if all(name in names for names in found)]
+            raise DatasetError(f"{dataset}: {_message(error)}") from error
+        splits.append(list(names))
+    return [name for name in splits[0] if all(name in names for names in splits)]

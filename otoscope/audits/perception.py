@@ -1,4 +1,4 @@
-"""The perception audit: can the model hear one acoustic factor rise or fall?
+"""The perception audit: does the model perceive one acoustic factor rising or falling?
 
     run("./vocalgrad", "constant:increase", out="runs/constant")
 

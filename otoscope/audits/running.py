@@ -38,7 +38,7 @@ class Audit:
 
     Attributes:
         name: As in `AUDITS` and run.json.
-        plan: From a dataset and the audit's own options to a `Plan`.
+        plan: From a dataset and further options to a `Plan`.
         prepare: From a model, the dataset and the plan to the model that is run.
     """
 

@@ -49,7 +49,7 @@ ANSWER_SCHEMA = pa.schema(
 
 
 class RunError(InputError, RuntimeError):
-    """A run folder that cannot be used as asked; the message says why and what to do."""
+    """A run folder that cannot be used; the message says why and what to do."""
 
 
 RUNS = FolderKind(
@@ -67,7 +67,7 @@ RUNS = FolderKind(
 def write_plan(
     run: Path, rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any], columns: Columns
 ) -> None:
-    """Writes plan and run.json, or checks that a folder's own are the same.
+    """Writes plan and run.json, or checks that the stored ones are the same.
 
     Several processes may do so at once; one writes and the others check.
 

@@ -1,4 +1,4 @@
-"""A part of a dataset that stands for the whole."""
+"""A representative part of a dataset."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -23,8 +23,8 @@ def limited(
         turn = turns.get(speakers[source], 0)
         turns[speakers[source]] = turn + 1
         ranked.append((turn, len(ranked), source))
-    kept = {source for _, _, source in sorted(ranked)[:most]}
-    if len(kept) == len(speakers):
+    taken = {source for _, _, source in sorted(ranked)[:most]}
+    if len(taken) == len(speakers):
         return rows, ""
-    chosen = [row for row in rows if (row.get("source_id") or row["id"]) in kept]
-    return chosen, f"{len(kept)} of {len(speakers)} sources"
+    chosen = [row for row in rows if (row.get("source_id") or row["id"]) in taken]
+    return chosen, f"{len(taken)} of {len(speakers)} sources"

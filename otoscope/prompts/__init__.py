@@ -63,10 +63,10 @@ PROMPTS: Registry[Prompt] = Registry(
 """Ways of asking, by name."""
 
 
-def ask(prompt: str, attribute: str) -> str:
-    """The text in which a prompt of `PROMPTS` asks about an attribute.
+def prompt_text(prompt: str, attribute: str) -> str:
+    """The text of a prompt of `PROMPTS` about an attribute.
 
-    >>> ask("main", "volume").splitlines()[0]
+    >>> prompt_text("main", "volume").splitlines()[0]
     'Does the volume increase or decrease over time?'
     """
     return PROMPTS[prompt].text(attribute)

@@ -1,4 +1,4 @@
-"""The label of a row: a ClassLabel integer, a name, or nothing."""
+"""The label of a row: a ClassLabel integer, a name, or none."""
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral

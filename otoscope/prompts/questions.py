@@ -1,4 +1,4 @@
-"""Rows into questions: which rows a prompt is about, what is heard and read, what is right."""
+"""Rows into questions: which rows a prompt is about, its parts, and the right answer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -72,35 +72,35 @@ def question(
             f"prompt {base!r} is asked about {prompt.rows}{of}, and row {row['id']!r} is of "
             f"{row['category']!r}"
         )
-    own = row.get("attribute")
-    asked = attribute or named or own
-    if not asked:
+    of_row = row.get("attribute")
+    about = attribute or named or of_row
+    if not about:
         raise InvalidValue(f"row {row['id']!r} has no attribute to ask about; name one")
-    elsewhere = asked != own
+    elsewhere = about != of_row
     if elsewhere and not prompt.takes_attribute:
-        raise InvalidValue(f"prompt {base!r} is worded for one attribute, not for {asked!r}")
-    full_name = f"{base}@{asked.replace(' ', '_')}" if elsewhere else base
+        raise InvalidValue(f"prompt {base!r} is worded for one attribute, not for {about!r}")
+    full_name = f"{base}@{about.replace(' ', '_')}" if elsewhere else base
     return Question(
         question_id=f"{row['id']}|{full_name}",
         id=row["id"],
         prompt_name=full_name,
         category=row["category"],
-        attribute=asked,
-        parts=_parts(prompt, row, asked, elsewhere, pool),
+        attribute=about,
+        parts=_parts(prompt, row, about, elsewhere, pool),
         labels=prompt.labels,
         label=_right_answer(prompt, row, elsewhere, label_names),
         parser=prompt.parser,
     )
 
 
-def answer_word(asked: Question) -> str | None:
+def answer_word(question: Question) -> str | None:
     """The word that a question offers for its right answer; None where none is right.
 
     >>> row = {"id": "a", "category": "voice_pitch", "attribute": "voice pitch", "label": 1}
     >>> answer_word(question(row, "main")), answer_word(question(row, "change"))
     ('increase', 'yes')
     """
-    return offered_word(asked.prompt_name, asked.label)
+    return offered_word(question.prompt_name, question.label)
 
 
 def offered_word(prompt_name: str, label: str | None) -> str | None:
@@ -111,25 +111,25 @@ def offered_word(prompt_name: str, label: str | None) -> str | None:
     """
     prompt = PROMPTS.get(prompt_name.partition("@")[0])
     words = prompt.answer_words if prompt else {}
-    return next((word for word, own in words.items() if own == label), label)
+    return next((word for word, meant in words.items() if meant == label), label)
 
 
 def _parts(
-    prompt: Prompt, row: Row, asked: str, elsewhere: bool, pool: Pool | None
+    prompt: Prompt, row: Row, about: str, elsewhere: bool, pool: Pool | None
 ) -> tuple[Part, ...]:
-    text, clip = Text(prompt.text(asked)), Clip(row["id"])
+    text, clip = Text(prompt.text(about)), Clip(row["id"])
     if not prompt.few_shot:
         return (clip, text) if prompt.audio_first else (text, clip)
     if elsewhere:
         raise InvalidValue(
-            f"few-shot examples are labelled for {row.get('attribute')!r}, not for {asked!r}"
+            f"few-shot examples are labelled for {row.get('attribute')!r}, not for {about!r}"
         )
     if pool is None or row["id"] in pool.ids:
         raise InvalidValue(
             f"few-shot about row {row['id']!r} needs a pool of labelled rows without that row"
         )
     examples = pool.draw(row["category"], row["clip_id"])
-    return interleave(examples, row["id"], attribute=asked, question=text.text)
+    return interleave(examples, row["id"], attribute=about, question=text.text)
 
 
 def _right_answer(

@@ -16,7 +16,7 @@ from otoscope.models.base import Status
 from otoscope.reports.scoring import score_runs
 from otoscope.reports.tables import csv_text
 from otoscope.reports.terminal import table, visible
-from otoscope.responses.audit import MARKS, Audit, audit
+from otoscope.responses.parse_audit import MARKS, ParseAudit, audit_texts
 from otoscope.responses.signs import SHAPES
 
 NOT_PARSED = "not parsed"
@@ -46,7 +46,7 @@ class RunAudit:
 
     run: str
     n_planned: int
-    by_parser: dict[str, Audit]
+    by_parser: dict[str, ParseAudit]
     not_parsed: dict[tuple[str, str | None], int]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -88,7 +88,7 @@ def audit_run(run: Path | str, *, parser: str | None = None) -> RunAudit:
         str(run),
         len(scored.answers),
         {
-            name: audit(
+            name: audit_texts(
                 own["text"].tolist(), parser=name, text_truncated=own["text_truncated"].tolist()
             )
             for name, own in by_parser.items()
@@ -123,7 +123,7 @@ def print_audit(found: RunAudit, console: Console, *, n_texts: int = N_SHOWN) ->
         console.print(table(("status", "n", "text"), shown, numbers=("n",)))
 
 
-def _sums(each: Audit) -> Any:
+def _sums(each: ParseAudit) -> Any:
     """Rules down, shapes across."""
     counts: Counter[tuple[str, str]] = Counter()
     for answer in each.answers:
@@ -137,7 +137,7 @@ def _sums(each: Audit) -> Any:
     return table(["rule", "n", *shapes], rows, numbers=["n", *shapes])
 
 
-def _doubtful(parser: str, each: Audit) -> str:
+def _doubtful(parser: str, each: ParseAudit) -> str:
     n = each.marks["blind"]
     share = f" ({100 * n / each.n:.1f} %)" if each.n else ""
     lines = [f"{n} of {each.n} answers may be misread by the rules of {parser}{share}."]
@@ -145,7 +145,7 @@ def _doubtful(parser: str, each: Audit) -> str:
     return "\n".join(lines)
 
 
-def _texts(each: Audit, n_texts: int) -> Any:
+def _texts(each: ParseAudit, n_texts: int) -> Any:
     rows: list[list[str]] = []
     for rule in each.by_rule:
         of_rule = [

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Parsed(NamedTuple):
-    """What an answer means, or None, and which rule said so."""
+    """What an answer means, or None, and the rule that fired."""
 
     label: str | None
     rule: str
@@ -21,7 +21,7 @@ class Parser:
         rules: Every rule name it can return, besides `empty`.
         decide: The rule, for text that is not blank.
 
-    >>> Parser({"up": "up"}, ("said", "not said"), lambda text: Parsed("up", "said"))(" ")
+    >>> Parser({"up": "up"}, ("a word", "no word"), lambda text: Parsed("up", "a word"))(" ")
     Parsed(label=None, rule='empty')
     """
 

@@ -13,8 +13,8 @@ class Reading(NamedTuple):
 
     Attributes:
         labels: The label, or None where the answer is unparsed.
-        rules: Which rule said so.
-        exact: Whether the answer is nothing but a word that was asked for.
+        rules: The rule that fired.
+        exact: Whether the answer is nothing but an offered word.
     """
 
     labels: list[str | None]

@@ -1,6 +1,6 @@
 """Signs that an answer is more than its rule makes of it. Never used for scoring.
 
-Signs are found by lists of words, all of them below. They say where to look, not what an answer
+Signs are found by lists of words, all of them below. They show where to look, not what an answer
 means: "not only increases" looks negated here, and "louder at the start" looks like a rise.
 
 Shapes, the first that fits:
@@ -108,8 +108,8 @@ def signs_of(text: str | None, parser: Parser, *, truncated: bool = False) -> Si
     known = {lb for lb, found in patterns_of(parser.words).items() if found.search(text)}
     negated, unseen, missed = False, False, False
     if "increase" in parser.labels:
-        said = {word.lower() for word in DIRECTED_WORD.findall(plain)}
-        over = {DIRECTED.get(word) for word in said if word not in parser.words or not known}
+        words = {word.lower() for word in DIRECTED_WORD.findall(plain)}
+        over = {DIRECTED.get(word) for word in words if word not in parser.words or not known}
         negated, unseen = bool(NEGATED.search(plain)), bool(over)
         missed = unseen and (not known or (parsed.label is not None and over != {parsed.label}))
     opening = WORD.match(plain.lstrip(OPENERS))

@@ -2,8 +2,8 @@
 
 Common to all: case does not count, and a word is found only as a whole one, so `increases` is found
 where it is listed and `increased` is not. Negation is not understood: "does not increase" means
-`increase` to the published rule, and therefore to ours; `otoscope.responses.audit` counts such
-answers.
+`increase` to the published rule, and therefore to ours; `otoscope.responses.parse_audit` counts
+such answers.
 
 Source: VocalGrad, 4.1, appendices C.6 and C.9; the lists of words and the first-hit rule are in the
 authors' data.

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from otoscope.prompts import PROMPTS, ask
+from otoscope.prompts import PROMPTS, prompt_text
 from otoscope.responses import PARSERS
 
 UP_DOWN = '\n\nAnswer with only one word: "increase" or "decrease".'
@@ -69,7 +69,7 @@ CATEGORY_OF_PARAPHRASE = {
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_text_is_the_published_one(name):
-    assert ask(name, "echo").encode() == PUBLISHED[name].encode()
+    assert prompt_text(name, "echo").encode() == PUBLISHED[name].encode()
 
 
 def test_every_prompt_has_its_text_here():
@@ -96,7 +96,7 @@ class TestEveryPrompt:
         assert re.findall(r'"(\w+)"', prompt.template) == list(prompt.answer_words)
 
     def test_has_no_slot_left(self, name):
-        assert not set("{}") & set(ask(name, "audio distortion"))
+        assert not set("{}") & set(prompt_text(name, "audio distortion"))
 
     def test_its_parser_reads_each_offered_word_as_its_label(self, name):
         prompt = PROMPTS[name]
@@ -116,13 +116,13 @@ class TestEveryPrompt:
         # a model that only repeats the question has not answered it
         prompt = PROMPTS[name]
         if prompt.parser in ("paper", "paraphrase"):
-            assert PARSERS[prompt.parser](ask(name, "echo")).rule == "both directions"
+            assert PARSERS[prompt.parser](prompt_text(name, "echo")).rule == "both directions"
 
 
 def test_unknown_prompt_is_named_with_its_neighbour():
     with pytest.raises(LookupError, match="did you mean 'audio_ref'"):
-        ask("audio_reff", "volume")
+        prompt_text("audio_reff", "volume")
 
 
 def test_an_attribute_is_put_in_as_it_is():
-    assert ask("main", "{odd} name").startswith("Does the {odd} name increase")
+    assert prompt_text("main", "{odd} name").startswith("Does the {odd} name increase")

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from otoscope.prompts import PROMPTS, ask
+from otoscope.prompts import PROMPTS, prompt_text
 from otoscope.prompts.few_shot import CLOSING, OPENING, Pool, seed
 from otoscope.prompts.labels import label_of
 from otoscope.prompts.parts import Clip, Text
@@ -44,11 +44,11 @@ SOURCE = {
 def test_the_main_question_about_a_clip():
     asked = question(VOLUME, "main")
     assert asked.question_id == f"test-volume-{CLIP_ID}|main"
-    assert asked.parts == (Text(ask("main", "volume")), Clip(VOLUME["id"]))
+    assert asked.parts == (Text(prompt_text("main", "volume")), Clip(VOLUME["id"]))
     assert (asked.labels, asked.label, asked.parser) == (
         ("increase", "decrease"), "increase", "paper",
     )  # fmt: skip
-    assert asked.prompt == ask("main", "volume")
+    assert asked.prompt == prompt_text("main", "volume")
     assert asked.clips == (VOLUME["id"],)
 
 
@@ -68,7 +68,7 @@ def test_any_attribute_can_be_asked_about_any_clip(heard, asked):
     words = asked.replace("_", " ")
     made = question(row, "main", attribute=words)
     assert made == question(row, f"main@{asked}")
-    assert made.prompt == ask("main", words)
+    assert made.prompt == prompt_text("main", words)
     assert (made.clips, made.label, made.attribute) == ((row["id"],), "decrease", words)
     # the diagonal is the main question itself, so that its answers need not be asked for again
     name = "main" if heard == asked else f"main@{asked}"
@@ -110,7 +110,7 @@ def test_whether_another_attribute_changed_has_no_right_answer(name):
 
 def test_the_source_bias_question_is_the_main_one_without_a_right_answer():
     asked = question(SOURCE, "source_bias@voice_pitch")
-    assert asked.prompt == ask("main", "voice pitch")
+    assert asked.prompt == prompt_text("main", "voice pitch")
     assert asked.label is None
     assert asked.clips == (SOURCE["id"],)
 
@@ -231,7 +231,7 @@ def test_few_shot_parts_in_turn():
         Clip(id_4),
         Text(f"\nExample 4 label: {label_4}\nQuery audio:\n"),
         Clip(VOLUME["id"]),
-        Text(f"\n{CLOSING}\n{ask('audio_ref', 'volume')}"),
+        Text(f"\n{CLOSING}\n{prompt_text('audio_ref', 'volume')}"),
     )
     assert asked.label == "increase"
     assert asked.question_id.endswith("|few_shot")

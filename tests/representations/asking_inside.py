@@ -5,7 +5,7 @@ from dataclasses import replace
 from asking import ask, clip
 
 from otoscope.models.base import Request
-from otoscope.prompts import ask as words
+from otoscope.prompts import prompt_text as words
 
 
 def question(i=0, *, label="increase", attribute="volume", audio_first=False, seconds=None):

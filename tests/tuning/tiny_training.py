@@ -6,7 +6,7 @@ from asking import ask, clip
 
 from otoscope.models.base import Request
 from otoscope.models.transformers_models import open_transformers
-from otoscope.prompts import ask as words
+from otoscope.prompts import prompt_text as words
 from otoscope.tuning.adapter import add_adapter
 from otoscope.tuning.config import TrainingConfig
 from otoscope.tuning.dropout import DropoutContext

@@ -14,7 +14,7 @@ from otoscope.acoustics import codec
 from otoscope.acoustics.design import DIRECTIONS, LABELS, Condition
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of
 from otoscope.acoustics.rendering import Rendering, SourceRenderer
-from otoscope.prompts import ask
+from otoscope.prompts import prompt_text
 from otoscope.reports.writing import data_uri
 
 CURVE = "linear"
@@ -113,7 +113,7 @@ def _card(
     return {
         "category": category,
         "attribute": attribute,
-        "question": ask("main", attribute),
+        "question": prompt_text("main", attribute),
         "description": GRADIENTS[category].description_in(profile),
         "omitted": [reason for name, _, reason in example.omitted if name == category],
         "parameter": GRADIENTS[category].parameter,

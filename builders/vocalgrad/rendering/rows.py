@@ -20,7 +20,7 @@ from otoscope.acoustics import codec
 from otoscope.acoustics.design import CONDITIONS, LABELS, Condition
 from otoscope.acoustics.gradients import attribute_of
 from otoscope.acoustics.rendering import Rendering, SourceRenderer
-from otoscope.prompts import ask
+from otoscope.prompts import prompt_text
 
 LABEL_NAMES = ["decrease", "increase"]
 
@@ -96,7 +96,7 @@ COLUMNS: dict[str, ClipColumn] = {
         datasets.ClassLabel(names=LABEL_NAMES),
         of_changed=lambda c: LABEL_NAMES.index(LABELS[c.condition.direction]),
     ),
-    "prompt": ClipColumn(_TEXT, of_changed=lambda c: ask("main", attribute_of(c.category))),
+    "prompt": ClipColumn(_TEXT, of_changed=lambda c: prompt_text("main", attribute_of(c.category))),
     "clip_id": ClipColumn(_TEXT, lambda c: c.clip_id),
     "direction": ClipColumn(_TEXT, of_changed=lambda c: c.condition.direction),
     "curve": ClipColumn(_TEXT, of_changed=lambda c: c.condition.curve),

@@ -1,8 +1,4 @@
-"""Raw answers by the rule that fired on them, with what they look like.
-
-A benchmark that reads answers by a rule owes its readers this table: what the rule was given, what
-it made of it, and how many answers it may be blind to.
-"""
+"""Raw answers by the parser rule that fired on them, and how many it may have misread."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,8 +11,8 @@ MARKS = Signs._fields[1:]
 BLIND = tuple(mark for mark in MARKS if mark.startswith("blind"))
 
 
-class Answer(NamedTuple):
-    """One distinct raw text, how often it came, and what the rule made of it."""
+class DistinctAnswer(NamedTuple):
+    """One distinct raw text, its count, and its parse."""
 
     rule: str
     label: str | None
@@ -25,7 +21,7 @@ class Answer(NamedTuple):
     signs: Signs
 
 
-class Audit(NamedTuple):
+class ParseAudit(NamedTuple):
     """All answers by rule, and their sums.
 
     Attributes:
@@ -36,7 +32,7 @@ class Audit(NamedTuple):
         marks: Answers for each mark of `Signs`, and `blind`: those with any kind of blindness.
     """
 
-    answers: tuple[Answer, ...]
+    answers: tuple[DistinctAnswer, ...]
     n: int
     by_rule: dict[str, int]
     by_shape: dict[str, int]
@@ -50,24 +46,24 @@ class Audit(NamedTuple):
         ]
 
 
-def audit(
+def audit_texts(
     texts: Iterable[str | None],
     *,
     parser: str = "paper",
     text_truncated: Sequence[bool | None] | None = None,
-) -> Audit:
+) -> ParseAudit:
     """Tabulates raw answers; equal texts are one entry.
 
     Args:
         texts: Raw answers; None where there is none.
         parser: A name in `PARSERS`.
-        text_truncated: Whether each was cut at the token limit; None where nobody knows.
+        text_truncated: Whether each was cut at the token limit; None where it is not known.
 
     Raises:
         LookupError: No parser has that name.
         ValueError: There are not as many flags as texts.
 
-    >>> audit(["Increase", "It does not increase.", "increasing"]).marks["blind"]
+    >>> audit_texts(["Increase", "It does not increase.", "increasing"]).marks["blind"]
     2
     """
     rule_of = PARSERS[parser]
@@ -79,9 +75,9 @@ def audit(
     answers = []
     for (text, cut), n in Counter(zip(texts, map(bool, flags), strict=True)).items():
         label, rule = rule_of(text)
-        answers.append(Answer(rule, label, n, text, signs_of(text, rule_of, truncated=cut)))
+        answers.append(DistinctAnswer(rule, label, n, text, signs_of(text, rule_of, truncated=cut)))
     answers.sort(key=lambda a: (rules.index(a.rule), -a.n, a.text or "", a.text is None, a.signs))
-    return Audit(
+    return ParseAudit(
         answers=tuple(answers),
         n=len(texts),
         by_rule={rule: sum(a.n for a in answers if a.rule == rule) for rule in rules},

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otoscope.responses import PARSERS
-from otoscope.responses.audit import audit
+from otoscope.responses.parse_audit import audit_texts
 from otoscope.responses.signs import SHAPES, signs_of
 
 REAL = Path(__file__).parents[2].parent / "shared" / "data" / "real" / "outputs"
@@ -150,7 +150,7 @@ def test_the_table_worked_by_hand():
         "increase", "The pitch is rising.", "increase", "decrease.", None,
         "It does not increase", "I'm sorry, I can't hear it", "up or", "increase",
     ]  # fmt: skip
-    table = audit(texts, text_truncated=[None] * 7 + [True, False])
+    table = audit_texts(texts, text_truncated=[None] * 7 + [True, False])
     assert [(a.rule, a.label, a.n, a.text) for a in table.answers] == [
         ("one direction", "increase", 3, "increase"),
         ("one direction", "increase", 1, "It does not increase"),
@@ -178,16 +178,16 @@ def test_the_table_worked_by_hand():
 
 
 def test_nothing_to_tabulate():
-    table = audit([])
+    table = audit_texts([])
     assert table.answers == ()
     assert table.n == sum(table.by_rule.values()) == sum(table.marks.values()) == 0
 
 
 def test_flags_of_another_length_and_unknown_parsers_are_refused():
     with pytest.raises(ValueError, match="2 texts, but 1 flags"):
-        audit(["a", "b"], text_truncated=[True])
+        audit_texts(["a", "b"], text_truncated=[True])
     with pytest.raises(LookupError, match="did you mean 'strict'"):
-        audit([], parser="strickt")
+        audit_texts([], parser="strickt")
 
 
 SAYINGS = st.sampled_from(
@@ -198,16 +198,16 @@ SAYINGS = st.sampled_from(
 @pytest.mark.parametrize("parser", PARSERS)
 @given(texts=st.lists(st.none() | st.text() | SAYINGS, max_size=12))
 def test_nothing_is_lost_and_order_does_not_matter(parser, texts):
-    table = audit(texts, parser=parser)
+    table = audit_texts(texts, parser=parser)
     assert table.n == len(texts) == sum(a.n for a in table.answers)
     assert table.n == sum(table.by_rule.values()) == sum(table.by_shape.values())
     assert set(table.by_shape) == set(SHAPES)
-    assert audit(texts[::-1], parser=parser) == table
+    assert audit_texts(texts[::-1], parser=parser) == table
     assert (table.by_shape["empty"] > 0) == (table.by_rule["empty"] > 0)
 
 
 def test_a_long_answer_takes_no_long_time():
-    table = audit(["it does not, " * 20_000 + "increase", "not " * 50_000, "a" * 100_000])
+    table = audit_texts(["it does not, " * 20_000 + "increase", "not " * 50_000, "a" * 100_000])
     assert table.n == 3
 
 
@@ -226,21 +226,21 @@ def columns():
 
 @pytest.mark.parametrize("parser", PARSERS)
 def test_real_true_and_false_are_no_labels(columns, parser):
-    table = audit(columns["prediction"], parser=parser)
+    table = audit_texts(columns["prediction"], parser=parser)
     assert {a.text for a in table.answers} == {"True", "False"}
     assert all(a.label is None for a in table.answers)
 
 
 @pytest.mark.parametrize("parser", ["paper", "paraphrase", "strict", "ternary"])
 def test_real_reasons_name_no_single_direction(columns, parser):
-    table = audit(columns["reasoning"], parser=parser)
+    table = audit_texts(columns["reasoning"], parser=parser)
     assert table.by_rule["empty"] == 415
     assert all(a.label is None for a in table.answers)
     assert table.by_shape["sentence"] == 185
 
 
 def test_real_first_hits_take_there_are_no_differences_for_no(columns):
-    table = audit(columns["reasoning"], parser="yes_no")
+    table = audit_texts(columns["reasoning"], parser="yes_no")
     taken = [a for a in table.answers if a.label]
     assert {a.label for a in taken} == {"no"}
     assert len(taken) == 37
@@ -248,6 +248,6 @@ def test_real_first_hits_take_there_are_no_differences_for_no(columns):
 
 
 def test_real_refusals_are_found(columns):
-    refused = [a.text for a in audit(columns["reasoning"]).answers if a.signs.refusing]
+    refused = [a.text for a in audit_texts(columns["reasoning"]).answers if a.signs.refusing]
     assert len(refused) == 2
     assert any("analysis cannot be completed" in text for text in refused)
