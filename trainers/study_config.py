@@ -133,6 +133,8 @@ def read_study_config(path: Path) -> StudyConfig:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise StudyError(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise StudyError(f"{path}: not UTF-8 ({error.reason})") from error
     except yaml.YAMLError as error:
         raise StudyError(f"{path}: no YAML ({' '.join(str(error).split())})") from error
     if not isinstance(content, dict):

@@ -30,11 +30,20 @@ CALLS = {
         "otoscope.acoustics.files.render_file",
     ),
     "otoscope doctor": ((), "otoscope.doctor.diagnose"),
-    "builders.vocalgrad build": ((), "builders.vocalgrad.__main__.open_corpus"),
-    "builders.vocalgrad spans": ((), "builders.vocalgrad.__main__.open_corpus"),
-    "builders.vocalgrad compare": (("a", "b"), "builders.vocalgrad.__main__.write_side_by_side"),
-    "builders.vocalgrad sources list": ((), "builders.vocalgrad.__main__.open_corpus"),
-    "builders.vocalgrad sources verify": (("vctk",), "builders.vocalgrad.__main__.verify"),
+    "builders.vocalgrad build": ((), "builders.vocalgrad.commands.build.open_corpus"),
+    "builders.vocalgrad spans": ((), "builders.vocalgrad.commands.spans.open_corpus"),
+    "builders.vocalgrad compare": (
+        ("a", "b"),
+        "builders.vocalgrad.commands.compare.write_side_by_side",
+    ),
+    "builders.vocalgrad sources list": (
+        (),
+        "builders.vocalgrad.commands.sources.open_corpus",
+    ),
+    "builders.vocalgrad sources verify": (
+        ("vctk",),
+        "builders.vocalgrad.commands.sources.verify_corpus",
+    ),
     "trainers.extract": (
         (*DATA, *MODEL, *OUT, "--sites", "mel"),
         "otoscope.models.opening.open_model",

@@ -3,9 +3,11 @@
 import fcntl
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,27 @@ def test_options_of_the_file_reach_their_command(tmp_path):
     assert by_name["run-base"][-2:] == ("--preset", "x")
 
 
+def test_options_of_version_0_1_have_todays_names(tmp_path):
+    options = {"lora": {"rank": 4, "batch_size": 8}, "probe": {"split": "grouped"}}
+    by_name = {s.name: s.command for s in steps_of(config(tmp_path, options=options))}
+    assert by_name["fine-tune-echo"][-4:] == ("--lora-rank", "4", "--train-batch-size", "8")
+    assert by_name["probe-base"][-2:] == ("--probe-split", "grouped")
+    assert ("--split", "test") in pairwise(by_name["run-base"])
+
+
+def test_a_step_that_version_0_1_did_is_done(tmp_path, monkeypatch):
+    study = config(tmp_path, options={"lora": {"rank": 4}})
+    step = {s.name: s for s in steps_of(study)}["fine-tune-echo"]
+    done = study.out / "done" / step.stored_name
+    done.parent.mkdir(parents=True)
+    monkeypatch.setattr(study_module, "steps_of", lambda config: [step])
+    done.write_text(shlex.join(step.command[1:]).replace("--lora-rank", "--rank") + "\n")
+    run_study(study, lambda line: None)
+    done.write_text(shlex.join(step.command[1:]).replace("--lora-rank", "--lora-alpha") + "\n")
+    with pytest.raises(StudyError, match="was done with another command"):
+        run_study(study, lambda line: None)
+
+
 def test_several_processes_are_really_started(tmp_path):
     command = {s.name: s.command for s in steps_of(config(tmp_path, processes=2))}["extract-base"]
     message = " ".join(command[1:])
@@ -103,12 +126,13 @@ def test_several_processes_are_really_started(tmp_path):
         ("dataset: d\nmodel: m\nout: o\nprocesses: 0", "processes: Input should be greater"),
         ("dataset: d\nmodel: m\nout: o\noptions: {train: {}}", "options.train"),
         ("dataset: [", "no YAML"),
+        ("\udcff", "not UTF-8"),
         ("just words", "should hold names and values"),
     ],
 )
 def test_a_wrong_file_is_named_with_its_fault(tmp_path, text, message):
     path = tmp_path / "study.yaml"
-    path.write_text(text)
+    path.write_text(text, errors="surrogateescape")
     with pytest.raises(StudyError, match=r"study\.yaml") as error:
         read_study_config(path)
     assert message in str(error.value)
