@@ -6,8 +6,8 @@ acoustics, no substitute for human speech.
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int16
@@ -43,44 +43,6 @@ PAUSE_S = 0.5  # head and tail; the detector takes its noise floor from the firs
 NOISE_DBFS = -75.0
 
 
-class Utterance(NamedTuple):
-    """One sentence by one voice; `number` counts the sentences from 1."""
-
-    voice: str
-    number: int
-
-    @property
-    def sentence(self) -> str:
-        """The text."""
-        return SENTENCES[self.number - 1]
-
-    @property
-    def sentence_id(self) -> str:
-        """Stays the same however many sentences are added."""
-        return f"s{self.number:03d}"
-
-    @property
-    def item_id(self) -> str:
-        """The same in whichever split the utterance is."""
-        return f"{self.voice}_{self.sentence_id}"
-
-
-class PlannedUtterance(NamedTuple):
-    """An utterance with its split and `position`, its place in the test or train list."""
-
-    split: str
-    position: int
-    utterance: Utterance
-
-    def clip(self, path: Path) -> SourceClip:
-        """As a clip of the corpus."""
-        utterance = self.utterance
-        return SourceClip(
-            utterance.item_id, utterance.item_id, self.split, self.position, path,
-            utterance.voice, utterance.sentence_id, utterance.sentence,
-        )  # fmt: skip
-
-
 def open_voices(
     n_sources: int | str = "",
     *,
@@ -103,19 +65,19 @@ def open_voices(
             missing or not of the pinned version.
     """
     splits = check_splits(splits)
-    planned = plan_utterances(n_sources, splits)
+    planned = planned_clips(n_sources, splits)
     folder = (work_folder or cache_folder()) / "voices"
     engine = None
     clips = []
     try:
         ENGINE.check_packages()
         with progress.bar("Synthesising", len(planned)) as step:
-            for each in planned:
-                path = folder / clip_name(each.utterance)
+            for clip in planned:
+                path = folder / file_name(clip)
                 if not _is_complete(path):
                     engine = engine or ENGINE()
-                    write_atomic(path, _synthesise(engine, each.utterance))
-                clips.append(each.clip(path))
+                    write_atomic(path, _synthesise(engine, clip))
+                clips.append(replace(clip, path=path))
                 step()
     except SpeechError as error:
         raise CorpusError(
@@ -133,49 +95,52 @@ def open_voices(
 
 
 def planned_clips(n_sources: int | str, splits: Iterable[str]) -> list[SourceClip]:
-    """The clips of `open_voices` before synthesis: without a path."""
-    return [each.clip(Path()) for each in plan_utterances(n_sources, splits)]
+    """The clips of `open_voices` before synthesis, without a path; each voice has other sentences.
 
-
-def plan_utterances(n_sources: int | str, splits: Iterable[str]) -> list[PlannedUtterance]:
-    """The utterances of a corpus; every voice has different sentences.
-
-    >>> [each.utterance.item_id for each in plan_utterances(3, ["test"])]
+    >>> [clip.item_id for clip in planned_clips(3, ["test"])]
     ['jf_alpha_s001', 'jf_gongitsune_s002', 'jf_nezumi_s003']
 
     Raises:
-        CorpusError: Not a number from 1 to what there is, or an unknown split.
+        CorpusError: Not a number from 1 to the number of utterances, or an unknown split.
     """
     splits = check_splits(splits)
-    number = str(n_sources) or str(DEFAULT_N_SOURCES)
-    if not number.isdecimal() or int(number) < 1:
-        raise CorpusError(f"--source voices:{number}: N must be a whole number from 1")
-    n = int(number)
-    numbers = range(1, len(SENTENCES) + 1)
-    test: list[Utterance] = []
-    train: list[Utterance] = []
+    text = str(n_sources) or str(DEFAULT_N_SOURCES)
+    if not text.isdecimal() or int(text) < 1:
+        raise CorpusError(f"--source voices:{text}: N must be a whole number from 1")
+    n, numbers = int(text), range(1, len(SENTENCES) + 1)
+    test, train = [], []
     if splits == ("test",):
         test = pair(ENGINE.voices, numbers, n, "test")
     elif "test" in splits:
         test = pair(TEST_VOICES, numbers[::2], n, "test")
     if splits != ("test",):
         train = pair(TRAIN_VOICES, numbers[1::2], n, "train")
-    validation = frozenset(utterance.item_id for utterance in train)
+    validation = frozenset(_item_id(*utterance) for utterance in train)
     if "train" in splits:
         validation = carve_validation(validation) if "validation" in splits else frozenset()
-    planned = [
-        PlannedUtterance("validation" if each.item_id in validation else "train", position, each)
-        for position, each in enumerate(train)
-    ]
-    return planned + [PlannedUtterance("test", at, each) for at, each in enumerate(test)]
+    return [
+        _clip("validation" if _item_id(*utterance) in validation else "train", at, *utterance)
+        for at, utterance in enumerate(train)
+    ] + [_clip("test", at, *utterance) for at, utterance in enumerate(test)]
 
 
-def pair(voices: Sequence[str], numbers: Sequence[int], n: int, split: str) -> list[Utterance]:
-    """The first `n` utterances: voices in turn, each sentence once before any is repeated.
+def _item_id(voice: str, number: int) -> str:
+    return f"{voice}_s{number:03d}"  # the same in every split, however many sentences are added
 
-    A repeated sentence goes to the next voice, so all utterances are different.
 
-    >>> [tuple(utterance) for utterance in pair(["a", "b"], [1, 2, 3], 5, "test")]
+def _clip(split: str, position: int, voice: str, number: int) -> SourceClip:
+    item_id, sentence = _item_id(voice, number), SENTENCES[number - 1]
+    return SourceClip(item_id, item_id, split, position, Path(), voice, f"s{number:03d}", sentence)
+
+
+def pair(
+    voices: Sequence[str], numbers: Sequence[int], n: int, split: str
+) -> list[tuple[str, int]]:
+    """Voice and sentence number of the first `n` utterances; no two are equal.
+
+    Voices take turns, and each sentence comes once before any is repeated by the next voice.
+
+    >>> pair(["a", "b"], [1, 2, 3], 5, "test")
     [('a', 1), ('b', 2), ('a', 3), ('b', 1), ('a', 2)]
     """
     n_possible = len(voices) * len(numbers)
@@ -184,24 +149,21 @@ def pair(voices: Sequence[str], numbers: Sequence[int], n: int, split: str) -> l
             f"voices:{n}: there are at most {n_possible} {split} sources in these splits "
             f"({len(voices)} voices, {len(numbers)} sentences); use {n_possible} or fewer"
         )
-    pairs = []
-    for index in range(n):
-        repetition, place = divmod(index, len(numbers))
-        pairs.append(Utterance(voices[(place + repetition) % len(voices)], numbers[place]))
-    return pairs
+    places = (divmod(index, len(numbers)) for index in range(n))
+    return [(voices[(at + repeat) % len(voices)], numbers[at]) for repeat, at in places]
 
 
-def clip_name(utterance: Utterance) -> str:
-    """File name of a clip; it changes with voice, sentence, recipe and package versions."""
-    content = [f"recipe {RECIPE}", utterance.voice, utterance.sentence]
+def file_name(clip: SourceClip) -> str:
+    """Of a cached clip; it changes with voice, sentence, recipe and package versions."""
+    content = [f"recipe {RECIPE}", clip.speaker_id, clip.transcript]
     content += [f"{name} {version}" for name, version in sorted(ENGINE.packages.items())]
     key = hashlib.sha256("\x1f".join(content).encode()).hexdigest()[:16]
-    return f"{utterance.item_id}-{key}.flac"
+    return f"{clip.item_id}-{key}.flac"
 
 
-def _synthesise(engine: VoiceEngine, utterance: Utterance) -> bytes:
-    speech = engine.synthesise(utterance.sentence, utterance.voice, speed=SPEED)
-    return codec.encode_flac(finish(speech, utterance.item_id), SAMPLING_RATE)
+def _synthesise(engine: VoiceEngine, clip: SourceClip) -> bytes:
+    speech = engine.synthesise(clip.transcript, clip.speaker_id, speed=SPEED)
+    return codec.encode_flac(finish(speech, clip.item_id), SAMPLING_RATE)
 
 
 def finish(

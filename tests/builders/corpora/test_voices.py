@@ -16,11 +16,9 @@ from builders.corpora import voices
 from builders.corpora.base import CorpusError
 from builders.corpora.voices import (
     SENTENCES,
-    Utterance,
-    clip_name,
+    file_name,
     finish,
     open_voices,
-    plan_utterances,
     planned_clips,
 )
 from otoscope.acoustics import codec, spans
@@ -82,39 +80,39 @@ def test_no_two_sentences_are_nearly_the_same():
 
 
 def test_test_alone_uses_every_voice_in_turn_and_new_sentences_first():
-    utterances = [each.utterance for each in plan_utterances(100, ["test"])]
-    assert [u.voice for u in utterances[:6]] == [*voices.ENGINE.voices, voices.ENGINE.voices[0]]
-    assert {u.number for u in utterances} == set(range(1, 101))
+    clips = planned_clips(100, ["test"])
+    assert [c.speaker_id for c in clips[:6]] == [*voices.ENGINE.voices, voices.ENGINE.voices[0]]
+    assert {c.transcript for c in clips} == set(SENTENCES)
 
 
 def test_a_larger_corpus_begins_with_the_smaller_one():
-    assert plan_utterances(60, ["test"])[:40] == plan_utterances(40, ["test"])
+    assert planned_clips(60, ["test"])[:40] == planned_clips(40, ["test"])
 
 
 def test_every_utterance_can_be_used_once():
     most = len(voices.ENGINE.voices) * len(SENTENCES)
-    assert len({each.utterance for each in plan_utterances(most, ["test"])}) == most
+    assert len({clip.item_id for clip in planned_clips(most, ["test"])}) == most
     with pytest.raises(CorpusError, match=f"at most {most} test sources"):
-        plan_utterances(most + 1, ["test"])
+        planned_clips(most + 1, ["test"])
     with pytest.raises(CorpusError, match="at most 100 test sources"):
-        plan_utterances(101, ["train", "test"])  # 2 voices x 50 sentences
+        planned_clips(101, ["train", "test"])  # 2 voices x 50 sentences
 
 
 @pytest.mark.parametrize("n_sources", [7, 40, 100])
 def test_train_and_test_share_neither_voice_nor_sentence(n_sources):
-    chosen = plan_utterances(n_sources, ["train", "validation", "test"])
-    test = [c.utterance for c in chosen if c.split == "test"]
-    train = [c.utterance for c in chosen if c.split != "test"]
+    clips = planned_clips(n_sources, ["train", "validation", "test"])
+    test = [c for c in clips if c.split == "test"]
+    train = [c for c in clips if c.split != "test"]
     assert len(test) == len(train) == n_sources
-    assert not {u.voice for u in test} & {u.voice for u in train}
-    assert not {u.number for u in test} & {u.number for u in train}
+    assert not {c.speaker_id for c in test} & {c.speaker_id for c in train}
+    assert not {c.transcript for c in test} & {c.transcript for c in train}
 
 
 def test_validation_is_a_tenth_of_train_and_counted_in():
-    chosen = plan_utterances(40, ["train", "validation"])
-    assert sum(c.split == "validation" for c in chosen) == 4
-    assert [c.position for c in chosen] == list(range(40))
-    assert {c.split for c in plan_utterances(40, ["train"])} == {"train"}
+    clips = planned_clips(40, ["train", "validation"])
+    assert sum(c.split == "validation" for c in clips) == 4
+    assert [c.position for c in clips] == list(range(40))
+    assert {c.split for c in planned_clips(40, ["train"])} == {"train"}
 
 
 @pytest.mark.parametrize(
@@ -130,7 +128,7 @@ def test_validation_is_a_tenth_of_train_and_counted_in():
 )
 def test_what_cannot_be_planned(n_sources, splits, message):
     with pytest.raises(CorpusError, match=message):
-        plan_utterances(n_sources, splits)
+        planned_clips(n_sources, splits)
 
 
 def test_absent_packages_name_the_extra_and_human_speech(monkeypatch, tmp_path):
@@ -143,25 +141,27 @@ def test_absent_packages_name_the_extra_and_human_speech(monkeypatch, tmp_path):
 
 
 def test_a_clip_has_another_name_when_anything_about_it_changes(monkeypatch):
-    one = Utterance("jf_alpha", 1)
+    one, another = planned_clips(2, ["test"])
     names = {
-        clip_name(one),
-        clip_name(Utterance("jm_kumo", 1)),
-        clip_name(Utterance("jf_alpha", 2)),
+        file_name(one),
+        file_name(replace(one, speaker_id=another.speaker_id)),
+        file_name(replace(one, transcript=another.transcript)),
     }
     with monkeypatch.context() as other:
         other.setattr(Hum, "packages", {**kokoro.Kokoro.packages, "onnxruntime": "1.21.0"})
         other.setattr(voices, "ENGINE", Hum)
-        names.add(clip_name(one))
+        names.add(file_name(one))
     monkeypatch.setattr(voices, "RECIPE", voices.RECIPE + 1)
-    names.add(clip_name(one))
+    names.add(file_name(one))
     assert len(names) == 5
     assert all("_s00" in name and name.endswith(".flac") for name in names)
 
 
 def test_cached_clips_of_version_0_1_keep_their_names():
-    assert clip_name(Utterance("jf_alpha", 1)) == "jf_alpha_s001-dbfc8d41a9c3e5a2.flac"
-    assert clip_name(Utterance("jm_kumo", 7)) == "jm_kumo_s007-26d3806ac3946bff.flac"
+    last = planned_clips(4, ["test", "train"])[-1]
+    assert file_name(last) == "jm_kumo_s007-26d3806ac3946bff.flac"
+    (first,) = planned_clips(1, ["test"])
+    assert file_name(first) == "jf_alpha_s001-dbfc8d41a9c3e5a2.flac"
 
 
 def test_a_finished_clip_has_the_peak_and_the_pauses_it_promises():
