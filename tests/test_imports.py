@@ -82,6 +82,16 @@ def test_datasets_share_corpora_and_building_and_nothing_else():
             assert not imported(path) & others, path
 
 
+def test_what_reports_share_knows_no_audit():
+    """`scoring`, `tables`, `writing` and the like serve every audit; `inside` reads perception."""
+    reports = ROOT / "otoscope" / "reports"
+    rooms = {"otoscope.reports.perception", "otoscope.reports.inside"}
+    for path in sorted(reports.glob("*.py")):
+        assert not imported(path) & rooms, path
+    for path in sorted((reports / "perception").glob("*.py")):
+        assert "otoscope.reports.inside" not in imported(path), path
+
+
 def test_import_otoscope_loads_nothing_heavy():
     heavy = HEAVY | {"numpy", "scipy", "librosa", "soundfile", "audiomentations", "matplotlib"}
     code = "import sys, otoscope; print(*sys.modules)"

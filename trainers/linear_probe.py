@@ -135,7 +135,7 @@ def write_results(out: Path, about: Mapping[str, Any], run: Path | None) -> None
     from otoscope.probes.decodable import decodable_table
     from otoscope.probes.files import write_parquet, write_tables
     from otoscope.probes.table import probe_table
-    from otoscope.reports.correctness import correct_by_item
+    from otoscope.reports.perception.correctness import correct_by_item
 
     table = probe_table(out)
     write_tables(out, table)

@@ -26,8 +26,8 @@ from otoscope.reports.pairing import (
     RunDifference,
     differences,
     pair,
+    prompt_differences,
     require_same_questions,
-    wording,
 )
 from otoscope.reports.scoring import score_runs
 from otoscope.reports.tables import csv_text
@@ -209,7 +209,7 @@ def compare(first: Path | str, second: Path | str, *, common: bool = False) -> C
         n_other_audio=len(pairing.other_audio),
         n_other_labels=len(pairing.other_labels),
         n_same_text=int((a["text"].notna() & (a["text"] == b["text"])).sum()),
-        different=(*differences(runs[0].about, runs[1].about), *wording(pairing)),
+        different=(*differences(runs[0].about, runs[1].about), *prompt_differences(pairing)),
         groups=_groups(pairing, a, b),
     )
 
@@ -255,7 +255,7 @@ def _measures(first: np.ndarray, second: np.ndarray, clusters: np.ndarray) -> di
         "bootstrap": bootstrap_difference(counts, rng=np.random.default_rng(SEED)),
         "p_value": mcnemar_exact(counts).p_value,
         "detectable": math.nan
-        if math.isnan(design)  # one source says nothing about others
+        if math.isnan(design)  # no variance between sources from one source
         else minimum_detectable_difference(
             counts.n, discordant_share=discordant, design_effect=max(1.0, design)
         ),

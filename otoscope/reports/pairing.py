@@ -165,7 +165,7 @@ def _some(keys: list[str]) -> str:
     return ", ".join(repr(key) for key in keys[:N_NAMED]) + more
 
 
-def wording(pairing: Pairing) -> list[RunDifference]:
+def prompt_differences(pairing: Pairing) -> list[RunDifference]:
     """Prompt texts and parsers that differ between joined questions."""
     found = []
     for name, column in (("text", "prompt"), ("parser", "parser")):

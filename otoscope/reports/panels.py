@@ -162,15 +162,15 @@ def _label(line: PlotLine, point: PlotPoint, label: str) -> Markup:
 
 
 def _positions(n: int) -> list[float]:
-    room = WIDTH - LEFT - RIGHT - 2 * INSET
-    return [LEFT + INSET + room * (k / (n - 1) if n > 1 else 0.5) for k in range(n)]
+    extent = WIDTH - LEFT - RIGHT - 2 * INSET
+    return [LEFT + INSET + extent * (k / (n - 1) if n > 1 else 0.5) for k in range(n)]
 
 
 def _axes(
     labels: Sequence[str], positions: Sequence[float], scale: PlotScale, chance: float | None
 ) -> str:
-    room = scale.high - scale.low
-    step = next(tenths for tenths in (1, 2, 5) if room / tenths <= 0.6 or tenths == 5)
+    extent = scale.high - scale.low
+    step = next(tenths for tenths in (1, 2, 5) if extent / tenths <= 0.6 or tenths == 5)
     parts = []
     for tenths in range(-10, 11, step):
         share = tenths / 10

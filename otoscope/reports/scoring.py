@@ -1,7 +1,7 @@
 """What became of each planned question: the one rule by which runs of every audit are scored.
 
 An outcome is always computed from the raw answer. Only an answer whose call ended well (`ok`) is
-parsed; one that was refused, filtered, failed or never came has no prediction, whatever its text.
+parsed; one that was refused, filtered, failed or is missing has no prediction, whatever its text.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -103,3 +103,12 @@ def swatch(series: int | None, shape: str | None = None) -> Markup:
 
 def _label(mark: Mark) -> Markup:
     return escape(f"{mark.name}: {per_cent(mark.share)} %")
+
+
+def heat(share: Share | None) -> Markup:
+    """Colour of a cell by the distance of a share from one half, as classes and a strength."""
+    if share is None:
+        return Markup('class="number"')
+    strength = min(75, round(150 * abs(float(share) - 0.5)))
+    side = "above" if share > 0.5 else "below"
+    return Markup(f'class="number heat {side}" style="--k: {strength}%"')

@@ -183,10 +183,10 @@ def share_matrix(
 
 
 class ShareOf(NamedTuple):
-    """A share as two columns of counts: of which, and which of those."""
+    """A share as two columns of counts: denominator and numerator."""
 
-    whole: str
-    part: str
+    n: str
+    n_part: str
 
 
 ACCURACY_OF = ShareOf("n", "n_correct")
@@ -214,8 +214,8 @@ def cross_shares(
         columns: Which columns; by default in the order of their first cell.
     """
     exact = [
-        Fraction(int(part), int(whole)) if pd.notna(part) and whole else None
-        for part, whole in zip(counts[share.part], counts[share.whole], strict=True)
+        Fraction(int(part), int(n)) if pd.notna(part) and n else None
+        for part, n in zip(counts[share.n_part], counts[share.n], strict=True)
     ]
     cells = dict(zip(zip(counts[row], counts[column], strict=True), exact, strict=True))
     names = columns or list(dict.fromkeys(counts[column]))

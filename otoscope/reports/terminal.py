@@ -36,7 +36,7 @@ def visible(text: str) -> str:
 
 
 def indented(text: str, before: str = "  | ") -> str:
-    r"""The text with its lines kept and marked, and everything else that would not print escaped.
+    r"""The text with a mark before each line, and other characters that would not print escaped.
 
     >>> print(indented("one\n\ttwo", "> "))
     > one

@@ -30,11 +30,11 @@ def render(template: str, values: Mapping[str, Any], *, folder: Path | None = No
 
     Args:
         template: File name; usually one that extends `page.html.jinja`.
-        values: What it asks for.
+        values: Of its variables.
         folder: Where to look for templates before those of this package.
 
     Raises:
-        jinja2.UndefinedError: The template asks for something that was not given.
+        jinja2.UndefinedError: A variable of the template is not given.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([folder, TEMPLATES] if folder else [TEMPLATES]),
@@ -47,9 +47,9 @@ def render(template: str, values: Mapping[str, Any], *, folder: Path | None = No
 
 
 def write(path: Path, text: str, *, via: Path | None = None) -> Path:
-    """Writes a page that is either whole or not there.
+    """Writes a text file atomically.
 
-    What UTF-8 cannot say (half a surrogate pair from a file name) becomes a question mark.
+    What UTF-8 cannot encode (half a surrogate pair from a file name) becomes a question mark.
     """
     return write_atomic(path, text.encode("utf-8", "replace"), via=via)
 
@@ -78,17 +78,17 @@ def write_report(
         values: Of the template, beside `tables` (by name), `swatch` and `grey`.
         page, markdown: File names.
     """
-    kept = [table for table in tables if table.rows]
+    filled = [table for table in tables if table.rows]
     first_line, text = f"# {heading}", folder / markdown
     if text.is_file() and text.read_text(encoding="utf-8").startswith(first_line):
         for old in (folder / "tables").iterdir() if (folder / "tables").is_dir() else ():
             if old.suffix in (".csv", ".md"):
                 old.unlink()
-    texts = {table.name: table.to_markdown() for table in kept}
-    for table in kept:
+    texts = {table.name: table.to_markdown() for table in filled}
+    for table in filled:
         write(folder / "tables" / f"{table.name}.csv", table.to_csv())
         write(folder / "tables" / f"{table.name}.md", texts[table.name])
     lines = "".join(f"- {fact}\n" for fact in facts)
     write(text, "\n".join([f"{first_line}\n\n{lines}", *texts.values()]))
-    shared = {"tables": {table.name: table for table in kept}, "swatch": {}, "grey": ""}
+    shared = {"tables": {table.name: table for table in filled}, "swatch": {}, "grey": ""}
     return write(folder / page, render(template, {"title": heading} | shared | dict(values)))

@@ -10,6 +10,8 @@ from otoscope.audits.runs import RunError
 from otoscope.models.base import Answer, Status
 from otoscope.reports.compare import compare
 from otoscope.reports.pairing import differences
+from otoscope.reports.parse_audit import audit_run
+from otoscope.reports.show import show
 from tests.reports.written_runs import question, right_or_wrong, write_run
 
 
@@ -100,11 +102,11 @@ class TestNumbers:
         b = write_run(tmp_path / "b", rows, right_or_wrong(rows, second))
         cells = {cell.category: cell for cell in compare(a, b).groups}
         assert list(cells) == ["echo", "voice_pitch", "volume", None]
-        told = {name: (cell.p_value, cell.p_holm) for name, cell in cells.items()}
-        assert told["volume"] == pytest.approx((2 / 256, 6 / 256))
-        assert told["echo"] == pytest.approx((2 / 32, 4 / 32))
-        assert told["voice_pitch"] == (1.0, 1.0)
-        assert told[None] == (pytest.approx(2 * (1 + 15) / 2**15), None)  # 14 against 1
+        p_values = {name: (cell.p_value, cell.p_holm) for name, cell in cells.items()}
+        assert p_values["volume"] == pytest.approx((2 / 256, 6 / 256))
+        assert p_values["echo"] == pytest.approx((2 / 32, 4 / 32))
+        assert p_values["voice_pitch"] == (1.0, 1.0)
+        assert p_values[None] == (pytest.approx(2 * (1 + 15) / 2**15), None)  # 14 against 1
 
     def test_a_sum_costs_the_categories_nothing(self, tmp_path):
         first, second = pattern(both=48, first=12, second=2, neither=38)
@@ -268,7 +270,7 @@ class TestWhichQuestions:
         with pytest.raises(RunError, match="reference label or label set"):
             compare(a, write_run(tmp_path / "b", [ternary]))
 
-    def test_several_ways_of_asking_are_told_apart(self, tmp_path):
+    def test_several_ways_of_asking_are_separate_groups(self, tmp_path):
         rows = [question(n, prompt=p) for p in ("main", "audio_ref") for n in "xy"]
         a = write_run(tmp_path / "a", rows, right_or_wrong(rows, [True] * 4))
         b = write_run(tmp_path / "b", rows, right_or_wrong(rows, [True, True, False, False]))
@@ -281,7 +283,7 @@ class TestWhichQuestions:
             ("main", None): (2, 0, 0, 0),
             (None, None): (2, 2, 0, 0),
         }
-        assert compared.overall.n_clusters == 2  # one clip asked about twice is one clip
+        assert compared.overall.n_clusters == 2  # two questions about one clip are one cluster
 
     def test_questions_without_a_right_answer_are_left_out_and_counted(self, tmp_path):
         rows = [question("x"), question("y", label=None)]
@@ -298,6 +300,39 @@ class TestWhichQuestions:
         twice = write_run(tmp_path / "a", [question("x"), question("x")])
         with pytest.raises(RunError, match=r"has 'x\|main' twice"):
             compare(twice, twice)
+
+
+class TestOtherLabelSets:
+    """Nothing here is about directions: seven letters do as well."""
+
+    LETTERS = {"labels": list("ABCDEFG"), "parser": "option_letter", "category": None}
+
+    def test_letters_are_compared_and_counted(self, tmp_path):
+        rows = [
+            question(name, label=label, **self.LETTERS)
+            for name, label in zip("xyz", "ABC", strict=True)
+        ]
+        texts = {"a": ("A", "(B)", "C. fear"), "b": ("A", "C", "A or B")}
+        runs = [
+            write_run(
+                tmp_path / name,
+                rows,
+                [(row["question_id"], text) for row, text in zip(rows, answers, strict=True)],
+                audit="taste",
+            )
+            for name, answers in texts.items()
+        ]
+        compared = compare(*runs)
+        assert compared.overall.counts == (1, 2, 0, 0)
+        assert compared.first.outcomes == {"correct": 3}
+        assert compared.second.outcomes == {"correct": 1, "unparsed": 1, "wrong": 1}
+        assert [group.category for group in compared.groups] == ["no category", None]
+
+    def test_show_and_audit_parse_read_them_too(self, tmp_path):
+        row = question("x", label="C", **self.LETTERS)
+        run = write_run(tmp_path / "a", [row], [("x|main", "The answer is C")], audit="taste")
+        assert "outcome  correct: C (parser option_letter)" in show(run, "x").text()
+        assert audit_run(run).by_parser["option_letter"].by_rule["marked letter"] == 1
 
 
 class TestWhatDiffers:
@@ -319,11 +354,11 @@ class TestWhatDiffers:
             ("audit", "a", "b"),
         ]
 
-    def test_texts_that_differ_under_one_name_are_told(self, tmp_path):
+    def test_texts_that_differ_under_one_name_are_named(self, tmp_path):
         a = write_run(tmp_path / "a", [question("x"), question("y")])
         b = write_run(tmp_path / "b", [question("x") | {"prompt": "Up?"}, question("y")])
-        told = {d.name: d for d in compare(a, b).different}
-        assert told["text of 1 questions, as in"].second == "Up?"
+        different = {d.name: d for d in compare(a, b).different}
+        assert different["text of 1 questions, as in"].second == "Up?"
 
 
 class TestFiles:

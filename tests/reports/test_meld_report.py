@@ -15,7 +15,7 @@ BASE = "EEEDDDEE"
 TUNED = "EDDDDDEF"
 
 
-def meld_run(folder, said, gold=GOLD, **about):
+def meld_run(folder, predicted, gold=GOLD, **about):
     """Two utterances a dialogue; a blank is one that was never answered."""
     rows = [
         question(
@@ -26,7 +26,7 @@ def meld_run(folder, said, gold=GOLD, **about):
     ]  # fmt: skip
     answers = [
         (row["question_id"], letter)
-        for row, letter in zip(rows, said, strict=True)
+        for row, letter in zip(rows, predicted, strict=True)
         if letter != " "
     ]
     return write_run(folder, rows, answers, audit="meld", **about)
@@ -69,7 +69,7 @@ def test_precision_recall_and_f1_of_each_emotion(runs):
 
 def test_what_became_of_the_base_answers(runs):
     rows = {row["row"]: row for row in rows_of(runs)["meld_changes_tuned"]}
-    # base said neutral five times: at places 0, 1, 2, 6, 7, where tuned says E, D, D, E, F
+    # base predicts neutral five times: at 0, 1, 2, 6, 7, where tuned predicts E, D, D, E, F
     neutral = rows["neutral"]
     assert (neutral["neutral"], neutral["joy"], neutral["sadness"]) == (2, 2, 1)
     assert neutral["all"] == 5

@@ -40,10 +40,10 @@ class TestOneItem:
         with open_journal(run, 2) as third:
             third.append("clip1|main", 2, Answer(None, Status.ERROR, detail="broke"))
         shown = show(run, "clip1|main")
-        (asked,) = shown.questions
-        told = [(a.line["status"], a.decides) for a in asked.attempts]
-        assert told == [("timeout", False), ("ok", True), ("error", False)]
-        assert [asked.row[n] for n in ("prediction", "outcome", "rule")] == [
+        (found,) = shown.questions
+        statuses = [(a.line["status"], a.decides) for a in found.attempts]
+        assert statuses == [("timeout", False), ("ok", True), ("error", False)]
+        assert [found.row[n] for n in ("prediction", "outcome", "rule")] == [
             "increase", "correct", "one direction",
         ]  # fmt: skip
         text = shown.text()
@@ -70,8 +70,8 @@ class TestOneItem:
             assert piece in text, piece
 
     def test_every_parser_says_what_it_makes_of_the_text(self, run):
-        (asked,) = show(run, "clip1|swap_order").questions
-        (attempt,) = asked.attempts
+        (found,) = show(run, "clip1|swap_order").questions
+        (attempt,) = found.attempts
         assert attempt.parsed == {
             "paper": ("decrease", "one direction"),
             "paraphrase": ("decrease", "one direction"),
@@ -86,8 +86,8 @@ class TestOneItem:
         assert "outcome  wrong: decrease" in text
 
     def test_an_id_stands_for_all_its_questions(self, run):
-        asked = [q.row["question_id"] for q in show(run, "clip1").questions]
-        assert asked == ["clip1|main", "clip1|swap_order"]
+        names = [q.row["question_id"] for q in show(run, "clip1").questions]
+        assert names == ["clip1|main", "clip1|swap_order"]
 
     def test_never_answered(self, run):
         text = show(run, "clip2").text()
@@ -159,7 +159,7 @@ class TestHostileText:
 
 
 class TestWithItsDataset:
-    def items(self, content=b"sound"):
+    def items(self, content=b"audio"):
         columns = {
             "id": ["clip1", "clip2"],
             "audio": [{"bytes": content, "path": "x.flac"}, {"bytes": b"else", "path": "x.flac"}],
@@ -171,13 +171,13 @@ class TestWithItsDataset:
         return Items([("all", table.cast_column("audio", datasets.Audio(decode=False)))])
 
     def test_its_columns_are_added_and_its_audio_compared(self, tmp_path):
-        sha256 = hashlib.sha256(b"sound").hexdigest()
+        sha256 = hashlib.sha256(b"audio").hexdigest()
         run = write_run(tmp_path / "r", [question("clip1", audio_sha256=[sha256])])
         shown = show(run, "clip1", self.items())
         assert shown.columns["transcript"] == "Please call \x1b[1mStella."
         assert r"transcript  Please call \x1b[1mStella." in shown.text()
         assert shown.same_audio is True
-        other = show(run, "clip1", self.items(b"another sound"))
+        other = show(run, "clip1", self.items(b"other audio"))
         assert other.same_audio is False
         assert "NOT the same as in the run" in other.text()
         assert show(run, "clip1").same_audio is None

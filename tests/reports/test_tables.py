@@ -72,7 +72,7 @@ def test_a_rate_of_unknown_counts_is_none():
 def test_columns_can_be_chosen_and_put_in_order():
     chosen = table(columns=("volume", "echo", "pitch"))
     assert [column.key for column in chosen.filled] == ["run", "volume", "echo"]
-    assert texts(chosen)[0] == ["mine", "25.0", "75.0"]  # nobody has pitch, nor an average with it
+    assert texts(chosen)[0] == ["mine", "25.0", "75.0"]  # no row has pitch, nor an average with it
 
 
 def test_a_table_of_nothing_is_empty():

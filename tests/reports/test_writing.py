@@ -1,11 +1,11 @@
-"""Pages that load nothing, escape what they are given, and are whole or not there."""
+"""Pages that load nothing, escape what they are given, and are complete or absent."""
 
 import jinja2
 import pytest
 
 from otoscope.reports.writing import render, write
 
-CHILD = '{% extends "page.html.jinja" %}{% block content %}{{ said }}{% endblock %}'
+CHILD = '{% extends "page.html.jinja" %}{% block content %}{{ text }}{% endblock %}'
 
 
 @pytest.fixture
@@ -16,19 +16,19 @@ def templates(tmp_path):
 
 def test_what_people_say_is_text_and_not_markup(templates):
     page = render(
-        "child.html.jinja", {"title": "</title>", "said": "</script><b>x</b>"}, folder=templates
+        "child.html.jinja", {"title": "</title>", "text": "</script><b>x</b>"}, folder=templates
     )
     assert "&lt;/script&gt;&lt;b&gt;x" in page
     assert page.count("</title>") == 1
 
 
 def test_a_missing_value_is_an_error_and_not_a_gap(templates):
-    with pytest.raises(jinja2.UndefinedError, match="said"):
+    with pytest.raises(jinja2.UndefinedError, match="text"):
         render("child.html.jinja", {"title": ""}, folder=templates)
 
 
 def test_the_shell_forbids_the_browser_to_fetch_anything(templates):
-    page = render("child.html.jinja", {"title": "", "said": ""}, folder=templates)
+    page = render("child.html.jinja", {"title": "", "text": ""}, folder=templates)
     assert "default-src 'none'" in page
     assert "http" not in page.replace("http-equiv", "")
 

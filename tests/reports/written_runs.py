@@ -1,4 +1,4 @@
-"""Run folders made for a test: questions and what came back, nothing asked of anyone."""
+"""Run folders made for a test: questions and answers, without a model."""
 
 from otoscope.audits.journal import open_journal
 from otoscope.audits.perception import COLUMNS
@@ -40,7 +40,7 @@ def write_run(folder, rows, answers=(), **about):
 
 
 def right_or_wrong(rows, right):
-    """Answers that are right where told."""
+    """Answers that are correct where `right` is true."""
     return [
         (row["question_id"], row["label"] if is_right else OTHER[row["label"]])
         for row, is_right in zip(rows, right, strict=True)

@@ -32,7 +32,7 @@ from otoscope.reports.panels import (
     fitting,
     line_panel,
 )
-from otoscope.reports.perception.page import heat
+from otoscope.reports.strips import heat
 from otoscope.reports.tables import ReportTable, in_markdown, per_cent
 from otoscope.reports.terminal import setting
 from otoscope.reports.writing import write_report

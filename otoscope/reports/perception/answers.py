@@ -241,9 +241,9 @@ def no_effect_table(answered: Answered) -> ReportTable | None:
         "With and without clips in which nothing changes",
         (
             CATEGORY, RUN, N, ACCURACY,
-            TableColumn("n_no_effect", "without effect", "count"),
+            TableColumn("n_no_effect", "clips without effect", "count"),
             TableColumn("accuracy_no_effect", "accuracy on these, %", "share"),
-            TableColumn("n_without", "with effect", "count"),
+            TableColumn("n_without", "clips with effect", "count"),
             TableColumn("accuracy_without", "accuracy on these, %", "share"), WILSON,
         ),
         all_first(rows),

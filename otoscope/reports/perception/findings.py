@@ -21,7 +21,7 @@ class PerceptionFindings:
         runs: In the order given.
         prompts: The prompt that represents each run in tables by category; runs without one are
             left out.
-        scored: Runs that asked about the direction in clips, with their scores for that prompt.
+        scored: Runs with questions about the direction in clips, with their scores for that prompt.
         clips: Their answers, in the same order.
         sections: Tables by section, in the order of the page; none is empty.
     """

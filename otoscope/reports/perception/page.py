@@ -19,6 +19,7 @@ from otoscope.reports.terminal import setting
 
 TIERS = ORDERS["tier"]
 BIAS_SHAPES = {"rising": "up", "falling": "down", "unchanged": "ring"}
+NO_POINT = PlotPoint(None)
 Series = Mapping[str, int]
 
 
@@ -55,7 +56,7 @@ def page_values(
             for name in series
         ],
         "with_audio": with_audio,
-        "heat": heat,
+        "heat": strips.heat,
         "per_cent": per_cent,
     }
 
@@ -83,11 +84,15 @@ def _without_only_run(table: ReportTable, series: Series) -> ReportTable:
 
 
 def _mark(row: Record, series: Series) -> Mark:
+    """A row's accuracy with its interval."""
+    name = row["run"]
+    return Mark(*_estimate(row), series.get(name), name=name)
+
+
+def _estimate(row: Record) -> tuple[Any, Any, Any]:
     """A row's accuracy, with the clustered interval where there is one."""
     kind = "wilson" if row.get("clustered_low") is None else "clustered"
-    name = row["run"]
-    ends = row.get(f"{kind}_low"), row.get(f"{kind}_high")
-    return Mark(row.get("accuracy"), *ends, series.get(name), name=name)
+    return row.get("accuracy"), row.get(f"{kind}_low"), row.get(f"{kind}_high")
 
 
 def _rows_of(
@@ -126,19 +131,15 @@ def _tiers(tables: Mapping[str, ReportTable], series: Series) -> list[tuple[str,
     """A panel for each category, with a line for each run."""
     panels = []
     for category, rows in _by(tables.get("accuracy_by_category_and_tier"), "category").items():
-        marks = {(row["run"], row["tier"]): _mark(row, series) for row in rows}
+        points = {(row["run"], row["tier"]): PlotPoint(*_estimate(row)) for row in rows}
         lines = [
-            PlotLine(name, strips.css_class(i), [_point(marks.get((name, t))) for t in TIERS])
+            PlotLine(name, strips.css_class(i), [points.get((name, t), NO_POINT) for t in TIERS])
             for name, i in series.items()
         ]
         name = category.replace("_", " ")
         alt = f"Accuracy by tier: {name}"
         panels.append((name, line_panel(lines, TIERS, scale=PlotScale(), chance=0.5, alt=alt)))
     return panels
-
-
-def _point(mark: Mark | None) -> PlotPoint:
-    return PlotPoint(mark.share, mark.low, mark.high) if mark else PlotPoint(None)
 
 
 def _bias(tables: Mapping[str, ReportTable], series: Series) -> list[dict[str, Any]]:
@@ -158,12 +159,3 @@ def _bias(tables: Mapping[str, ReportTable], series: Series) -> list[dict[str, A
         ]  # fmt: skip
         rows.append({"name": category.replace("_", " "), "strip": strips.strip(lines)})
     return rows
-
-
-def heat(share: Any) -> Markup:
-    """Colour of a cell by the distance of a share from one half, as classes and a strength."""
-    if share is None:
-        return Markup('class="number"')
-    strength = min(75, round(150 * abs(float(share) - 0.5)))
-    side = "above" if share > 0.5 else "below"
-    return Markup(f'class="number heat {side}" style="--k: {strength}%"')

@@ -1,4 +1,4 @@
-"""Perception runs: what each question asks about which clip."""
+"""Perception runs: the kind of each question and the attribute it names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -88,7 +88,7 @@ def write_states(folder, opposed):
 
 @pytest.fixture
 def study(tmp_path):
-    """A base and a model taught volume; two layers, a position at layers 0, 2 and 12."""
+    """A base and a model fine-tuned on volume; two layers, a position at layers 0, 2 and 12."""
     folder = tmp_path / "study"
     folder.mkdir()
     about = {
@@ -113,17 +113,17 @@ def study(tmp_path):
 
 def test_transfer_is_counted_from_the_answers(study):
     found = {(row["key"], row["category"]): row for row in transfer_rows(read_study(study))}
-    # 1 and 2 of 4 sources right; taught: 3 and 1 of 4
+    # 1 and 2 of 4 sources correct; fine-tuned: 3 and 1 of 4
     assert found["base", "volume"]["accuracy"] == 0.25
     assert found["base", "echo"]["accuracy"] == 0.5
     assert found["tuned-volume", "all"]["accuracy"] == 0.5
-    taught = found["tuned-volume", "volume"]
-    assert (taught["accuracy"], taught["change"], taught["n_shared"]) == (0.75, 0.5, 8)
+    tuned = found["tuned-volume", "volume"]
+    assert (tuned["accuracy"], tuned["change"], tuned["n_shared"]) == (0.75, 0.5, 8)
     assert found["tuned-volume", "echo"]["change"] == -0.25
     assert found["tuned-volume", "all"]["change"] == pytest.approx(0.125)
     # Sources gain 0, 1, 1 and 0: excesses of 1/8, and Student's t with 3 degrees of freedom
     reach = 3.182446 * np.sqrt(4 / 3 * 4 / 64)
-    assert (taught["change_low"], taught["change_high"]) == pytest.approx((0.5 - reach, 1.0))
+    assert (tuned["change_low"], tuned["change_high"]) == pytest.approx((0.5 - reach, 1.0))
     assert "change" not in found["base", "volume"]
 
 
@@ -177,7 +177,7 @@ def test_decodable_but_not_answered_at_the_last_layer(study):
     ]  # fmt: skip
 
 
-def test_the_page_is_whole_and_says_what_was_never_run(study):
+def test_the_page_is_complete_and_states_what_was_not_run(study):
     page = write_inside(study)
     text = page.read_text()
     assert page == study / "report" / "inside.html"
@@ -220,10 +220,10 @@ def test_damaged_parts_are_named_and_left_out(study):
     bare = pa.table({"site": ["text.2"]})
     pq.write_table(bare, study / "probes" / "base" / "encoded.parquet")
     (study / "runs" / "base" / "plan.parquet").unlink()
-    told = " ".join(read_study(study).missing)
-    assert "probes/base/probes.parquet is left out" in told
-    assert "it lacks the columns" in told
-    assert "runs/base is left out" in told
+    missing = " ".join(read_study(study).missing)
+    assert "probes/base/probes.parquet is left out" in missing
+    assert "it lacks the columns" in missing
+    assert "runs/base is left out" in missing
     assert write_inside(study).exists()
 
 
@@ -236,18 +236,18 @@ def test_features_of_other_clips_are_not_set_beside_the_base(study):
     assert any("are not of the same clips" in sentence for sentence in found.missing)
 
 
-@pytest.mark.parametrize(("tags", "said"), [("[synthetic]", True), ("[speech]", False)])
-def test_the_card_of_the_dataset_says_whether_a_machine_spoke(study, tmp_path, tags, said):
+@pytest.mark.parametrize(("tags", "expected"), [("[synthetic]", True), ("[speech]", False)])
+def test_the_card_of_the_dataset_tells_synthetic_voices(study, tmp_path, tags, expected):
     (tmp_path / "README.md").write_text(f"---\ntags: {tags}\n---\n")
     about = json.loads((study / "study.json").read_text())
     about["config"]["dataset"] = str(tmp_path)
     (study / "study.json").write_text(json.dumps(about))
-    assert read_study(study).synthetic is said
+    assert read_study(study).synthetic is expected
 
 
-def test_what_is_no_study_is_refused(tmp_path):
+def test_a_folder_without_a_study_is_rejected(tmp_path):
     with pytest.raises(NoStudy, match="is not a study"):
         write_inside(tmp_path)
-    told = CliRunner().invoke(app, ["inside", str(tmp_path)])
-    assert told.exit_code == 2
-    assert "is not a study" in told.output
+    result = CliRunner().invoke(app, ["inside", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "is not a study" in result.output

@@ -5,7 +5,7 @@ import pytest
 from otoscope.reports.perception.findings import findings
 from otoscope.reports.perception.reading import read_perception
 from tests.reports.perception.test_perception_scores import only
-from tests.reports.perception.tiny_runs import eight_and_four, row, said, write_run
+from tests.reports.perception.tiny_runs import answer_line, eight_and_four, row, write_run
 
 
 def found_in(tmp_path, *runs):
@@ -132,9 +132,9 @@ def test_unread_answers_are_counted_by_rule_and_failed_calls_are_not_among_them(
 def test_calls_by_status_and_flag(tmp_path):
     answered = [
         *eight_and_four(),
-        (row(clip="x"), said("increase", audio_truncated=True, first_text="hm", cost=0.5)),
-        (row(clip="y"), said("increase", text_truncated=True, cost=0.25)),
-        (row(clip="z"), said(None, "timeout")),
+        (row(clip="x"), answer_line("increase", audio_truncated=True, first_text="hm", cost=0.5)),
+        (row(clip="y"), answer_line("increase", text_truncated=True, cost=0.25)),
+        (row(clip="z"), answer_line(None, "timeout")),
     ]
     found = found_in(tmp_path, answered)
     (calls,) = found.tables["calls"].rows

@@ -1,4 +1,4 @@
-"""The page and the files of a report: whole, self-contained, escaped, and loud about gaps."""
+"""The page and the files of a report: complete, self-contained, escaped, warning of gaps."""
 
 import csv
 import hashlib
@@ -14,7 +14,7 @@ from otoscope.reports.perception import samples
 from otoscope.reports.perception.reading import read_perception
 from otoscope.reports.perception.report import report
 from otoscope.reports.perception.samples import samples_of
-from tests.reports.perception.tiny_runs import eight_and_four, row, said, write_run
+from tests.reports.perception.tiny_runs import answer_line, eight_and_four, row, write_run
 
 NASTY = "</script><b>bold</b> & \"quoted\" 'x' {{ 7 * 7 }} <img src=x onerror=alert(1)>"
 
@@ -38,8 +38,8 @@ def test_the_same_tables_come_as_page_markdown_and_csv(tmp_path):
 def test_what_others_wrote_is_text_and_not_markup(tmp_path):
     answered = [
         (row(clip=NASTY, tier=NASTY, source_id=NASTY), NASTY),
-        (row(category=NASTY, clip="b"), said(None, "error", detail=NASTY)),
-        (row(clip="c"), said("increase", first_text=NASTY)),
+        (row(category=NASTY, clip="b"), answer_line(None, "error", detail=NASTY)),
+        (row(clip="c"), answer_line("increase", first_text=NASTY)),
     ]
     about = {"model": NASTY, "partial": NASTY, "more": {"x": NASTY}}
     run = write_run(tmp_path / "<b>bold<b>", answered, **about)
@@ -62,8 +62,8 @@ def test_the_page_loads_nothing(tmp_path):
 
 
 def test_a_partial_run_and_missing_answers_are_loud(tmp_path):
-    whole = report([write_run(tmp_path / "whole", eight_and_four()[:4])]).read_text()
-    assert 'class="warning"' not in whole
+    complete = report([write_run(tmp_path / "complete", eight_and_four()[:4])]).read_text()
+    assert 'class="warning"' not in complete
     run = write_run(tmp_path / "part", eight_and_four(), partial="2 of 100 sources")
     page = report([run])
     assert "<b>Partial run:</b> <bdi>2 of 100 sources</bdi>" in page.read_text()
@@ -151,23 +151,23 @@ def test_texts_not_shown_yet_come_before_categories_not_shown_yet(tmp_path):
     assert samples_of(run, n_each=2)["text"].tolist() == ["decrease", "It decreases."]
 
 
-def a_dataset(sounds):
+def a_dataset(clips):
     columns = {
-        "id": list(sounds),
-        "audio": [{"bytes": data, "path": None} for data in sounds.values()],
-        "category": ["volume"] * len(sounds),
-        "label": ["increase"] * len(sounds),
+        "id": list(clips),
+        "audio": [{"bytes": data, "path": None} for data in clips.values()],
+        "category": ["volume"] * len(clips),
+        "label": ["increase"] * len(clips),
     }
     return datasets.Dataset.from_dict(columns).cast_column("audio", datasets.Audio(decode=False))
 
 
 def test_players_hold_the_very_sound_that_was_asked_about(tmp_path):
-    sound = b"fLaC and more"
-    questions = [row(clip=name, audio_sha256=[hashlib.sha256(sound).hexdigest()]) for name in "abc"]
+    audio = b"fLaC and more"
+    questions = [row(clip=name, audio_sha256=[hashlib.sha256(audio).hexdigest()]) for name in "abc"]
     answers = ["decrease", "it decreases", "increase"]
     run = write_run(tmp_path / "run", list(zip(questions, answers, strict=True)))
     first, second, _ = (question["id"] for question in questions)
-    page = report([run], dataset=a_dataset({first: sound, second: b"fLaC but another"}))
+    page = report([run], dataset=a_dataset({first: audio, second: b"fLaC but another"}))
     text = page.read_text()
     assert text.count("<audio") == 1
     assert "data:audio/flac;base64,ZkxhQyBhbmQgbW9yZQ==" in text
@@ -179,12 +179,12 @@ def test_players_hold_the_very_sound_that_was_asked_about(tmp_path):
 
 
 def test_a_page_has_room_for_so_much_sound(tmp_path, monkeypatch):
-    sound = b"fLaC and more"
-    monkeypatch.setattr(samples, "MAX_AUDIO_BYTES", len(sound))
+    audio = b"fLaC and more"
+    monkeypatch.setattr(samples, "MAX_AUDIO_BYTES", len(audio))
     questions = [row(clip=name, audio_sha256=None) for name in "ab"]
     answers = ["decrease", "it decreases"]
     run = write_run(tmp_path / "run", list(zip(questions, answers, strict=True)))
-    text = report([run], dataset=a_dataset({q["id"]: sound for q in questions})).read_text()
+    text = report([run], dataset=a_dataset({q["id"]: audio for q in questions})).read_text()
     assert text.count("<audio") == 1
     assert text.count("size limit of the page reached") == 1
 
@@ -205,14 +205,14 @@ def test_every_series_has_a_colour_and_neighbours_differ_in_shape(tmp_path):
 
 def test_players_are_found_in_a_folder_of_several_configs(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-    sound = b"RIFF and more"
+    audio = b"RIFF and more"
     questions = [
-        row(clip="a", config="default", audio_sha256=[hashlib.sha256(sound).hexdigest()]),
+        row(clip="a", config="default", audio_sha256=[hashlib.sha256(audio).hexdigest()]),
         row("source_bias@volume", "source", None, config="source"),
     ]
     for question, name in zip(questions, ("default", "source"), strict=True):
         (tmp_path / "data" / name).mkdir(parents=True)
-        a_dataset({question["id"]: sound}).to_parquet(tmp_path / "data" / name / "test.parquet")
+        a_dataset({question["id"]: audio}).to_parquet(tmp_path / "data" / name / "test.parquet")
     configs = "".join(
         f"- config_name: {name}\n  data_files:\n  - split: test\n    path: {name}/test.parquet\n"
         for name in ("default", "source")

@@ -16,7 +16,7 @@ from otoscope.reports.perception.report import report
 from otoscope.reports.scoring import OUTCOMES
 from otoscope.responses.reading import read_answers
 from otoscope.statistics.direction import score_directions
-from tests.reports.perception.tiny_runs import eight_and_four, row, said, write_run
+from tests.reports.perception.tiny_runs import answer_line, eight_and_four, row, write_run
 
 ROOT = Path(__file__).parents[3]
 
@@ -226,7 +226,7 @@ def test_the_metric_loaded_by_its_path_gives_the_numbers_of_the_report(tmp_path,
 
 
 def test_a_run_in_which_nothing_was_parsed(tmp_path):
-    answered = [(row(direction=d), said("I cannot tell.")) for d in ("up", "down")]
+    answered = [(row(direction=d), answer_line("I cannot tell.")) for d in ("up", "down")]
     found = findings(read_perception([write_run(tmp_path / "run", answered)]))
     cell = only(found, "outcomes_by_category", category="volume")
     assert (cell["accuracy"], cell["unparsed"], cell["increase_share"]) == (0, 1, None)

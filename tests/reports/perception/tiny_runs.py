@@ -11,7 +11,7 @@ ABOUT = {"audit": "perception", "model": "transformers:org/model@abc", "partial"
 
 
 def row(name="main", category="volume", direction="up", **known):
-    """A planned question; `clip` tells clips of one condition apart."""
+    """A planned question; `clip` distinguishes clips of one condition."""
     base, _, attribute = name.partition("@")
     prompt = PROMPTS[base]
     clip = known.pop("clip", "0")
@@ -32,8 +32,8 @@ def row(name="main", category="volume", direction="up", **known):
     } | known
 
 
-def said(text, status="ok", **more):
-    """An answer as it stands in the file."""
+def answer_line(text, status="ok", **more):
+    """An answer as it is in the file."""
     return {"text": text, "status": status, **more}
 
 
@@ -42,7 +42,7 @@ def write_run(run, questions, **about):
     write_plan(run, [planned for planned, _ in questions], ABOUT | about, {**CORE, **COLUMNS})
     lines = [
         {"question_id": planned["question_id"], "attempt": 1}
-        | (answer if isinstance(answer, dict) else said(answer))
+        | (answer if isinstance(answer, dict) else answer_line(answer))
         for planned, answer in questions
         if answer is not None
     ]
@@ -59,8 +59,8 @@ def eight_and_four():
         ("p1", "high", "up"): "It increases over time.",
         ("p1", "high", "down"): "increase",
         ("p2", "low", "up"): "no idea",
-        ("p2", "low", "down"): said(None, "error", detail="HTTP 500"),
-        ("p2", "high", "up"): said("increase", "refused"),
+        ("p2", "low", "down"): answer_line(None, "error", detail="HTTP 500"),
+        ("p2", "high", "up"): answer_line("increase", "refused"),
         ("p2", "high", "down"): None,
     }
     questions = [

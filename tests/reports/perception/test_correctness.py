@@ -7,13 +7,13 @@ import pytest
 from otoscope.audits.perception import run
 from otoscope.audits.runs import RunError
 from otoscope.models.opening import open_model
-from otoscope.reports.correctness import correct_by_item
+from otoscope.reports.perception.correctness import correct_by_item
 from tests.audits.tiny_dataset import rows, write
 
 
 @pytest.fixture
 def run_folder(tmp_path):
-    """A run that always says increase about four clips, every second of which rises."""
+    """A run with the answer increase about four clips, every second of which rises."""
     data = write(tmp_path / "data", {"all": {"test": rows(4)}})
     run(data, open_model("constant:increase"), out=tmp_path / "run")
     return tmp_path / "run"

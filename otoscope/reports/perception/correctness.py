@@ -18,7 +18,7 @@ def correct_by_item(
 
     Args:
         run: A perception run.
-        prompt: The prompt whose answers are meant.
+        prompt: Name of the prompt.
         model: What must have answered, as `features.json` or `run.json` describes it; any model
             when None.
 
