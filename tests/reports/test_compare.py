@@ -302,15 +302,15 @@ class TestWhichQuestions:
             compare(twice, twice)
 
 
+LETTERS = {"labels": list("ABCDEFG"), "parser": "option_letter", "category": None}
+
+
 class TestOtherLabelSets:
     """Nothing here is about directions: seven letters do as well."""
 
-    LETTERS = {"labels": list("ABCDEFG"), "parser": "option_letter", "category": None}
-
     def test_letters_are_compared_and_counted(self, tmp_path):
         rows = [
-            question(name, label=label, **self.LETTERS)
-            for name, label in zip("xyz", "ABC", strict=True)
+            question(name, label=label, **LETTERS) for name, label in zip("xyz", "ABC", strict=True)
         ]
         texts = {"a": ("A", "(B)", "C. fear"), "b": ("A", "C", "A or B")}
         runs = [
@@ -329,7 +329,7 @@ class TestOtherLabelSets:
         assert [group.category for group in compared.groups] == ["no category", None]
 
     def test_show_and_audit_parse_read_them_too(self, tmp_path):
-        row = question("x", label="C", **self.LETTERS)
+        row = question("x", label="C", **LETTERS)
         run = write_run(tmp_path / "a", [row], [("x|main", "The answer is C")], audit="taste")
         assert "outcome  correct: C (parser option_letter)" in show(run, "x").text()
         assert audit_run(run).by_parser["option_letter"].by_rule["marked letter"] == 1
