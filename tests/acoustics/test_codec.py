@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from otoscope.acoustics import codec
 from otoscope.acoustics.codec import AudioError
 
+DATA = Path(__file__).parents[1] / "data"
 REAL = Path(__file__).parents[2].parent / "shared" / "data" / "real"
 RAMP = np.arange(-8, 8, dtype=np.int16)[:, None] * 4096  # 16 samples, from −32768 to 28672
 FULL_SCALE = 2.0**15
@@ -178,7 +179,17 @@ STATED_SHAPES = {
 }
 
 
-@pytest.mark.skipif(not REAL.exists(), reason="the folder of real recordings is not here")
+@pytest.mark.parametrize("form", ["WAV", "RF64", "W64", "AIFF", "AU", "CAF", "FLAC"])
+def test_one_clip_in_any_lossless_container(form):
+    clip = codec.read(DATA / "alpha_001.flac")
+    buffer = io.BytesIO()
+    soundfile.write(buffer, clip.pcm.T, clip.sampling_rate, format=form, subtype="PCM_16")
+    again = codec.read(buffer.getvalue())
+    assert (again.pcm == clip.pcm).all()
+    assert again.sampling_rate == 48_000
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="an extra on files that lie beside the clone")
 class TestAwkwardFiles:
     @pytest.mark.parametrize("name", awkward_files())
     def test_is_read_whole_or_refused_by_name(self, name, capfd):

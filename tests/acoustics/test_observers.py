@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from real_speech import needs_real_speech, real_speech
+from real_speech import OWN_AND_REAL, needs_real_speech, own_speech, real_speech
 from synthetic_speech import speech_pcm
 
 from otoscope.acoustics.design import CONDITIONS, LABELS, Condition
@@ -122,7 +122,7 @@ def test_direction_of_a_gradient_on_synthetic_speech(category, direction):
     assert named(source, category, Condition("high", "linear", direction), "s", before) == direction
 
 
-def heard(clips, category, cells):
+def measured(clips, category, cells):
     """Whether each direction was named, for every clip and cell that does something."""
     right = []
     for name, pcm, rate, span in clips:
@@ -133,35 +133,41 @@ def heard(clips, category, cells):
     return np.array(right, bool)
 
 
-@needs_real_speech
+@pytest.mark.parametrize(
+    ("speech", "names"),
+    [
+        pytest.param(own_speech, {"tebukuro_001", "espeak_001"}, id="own clips"),
+        pytest.param(
+            real_speech, {"p225_002", "1988-24833-0000"}, id="real", marks=needs_real_speech
+        ),
+    ],
+)
 @pytest.mark.parametrize("category", sorted(GRADIENTS))
-def test_direction_of_a_gradient_on_two_real_clips(category):
-    few = [clip for clip in real_speech() if clip[0] in {"p225_002", "1988-24833-0000"}]
+def test_direction_of_a_gradient_on_two_clips(category, speech, names):
+    few = [clip for clip in speech() if clip[0] in names]
     assert len(few) == 2
     cells = [cell for cell in HIGH if cell.curve in {"linear", "jump"}]
-    assert heard(few, category, cells).all()
+    assert measured(few, category, cells).all()
 
 
-@needs_real_speech
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.parametrize("speech", OWN_AND_REAL)
 @pytest.mark.parametrize("category", sorted(GRADIENTS))
-def test_direction_of_a_gradient_on_all_real_speech(category):
-    by_clip = [heard([clip], category, HIGH) for clip in real_speech()]
+def test_direction_of_a_gradient_on_all_speech(category, speech):
+    by_clip = [measured([clip], category, HIGH) for clip in speech()]
     right = np.concatenate(by_clip)
-    assert right.size >= 400
+    assert right.size >= (400 if speech is real_speech else 48)
     clip = np.repeat(np.arange(len(by_clip)), [each.size for each in by_clip])
     told = clustered_interval(right, clip)
     assert told.high >= 0.99, told  # a target on real speech holds when its interval reaches it
     assert right.mean() >= 0.98, told
 
 
-@needs_real_speech
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.parametrize("speech", OWN_AND_REAL)
 @pytest.mark.parametrize("category", sorted(GRADIENTS))
-def test_without_the_source_three_in_four_are_told_at_the_high_tier(category):
-    clips = real_speech()
+def test_without_the_source_three_in_four_are_told_at_the_high_tier(category, speech):
+    clips = speech()
     fitted_on = [[clip[1:] for clip in clips[half::2]] for half in (0, 1)]
     observers = [fit_slope_observer(sources, [category]) for sources in fitted_on]
     right = []

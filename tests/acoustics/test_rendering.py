@@ -1,8 +1,6 @@
 """The product against the plain reference, and what `render` and `SourceRenderer` promise."""
 
-import csv
 import hashlib
-from pathlib import Path
 
 import numpy as np
 import plain_gradients
@@ -10,17 +8,15 @@ import pytest
 import soxr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from real_speech import DATA, REAL, needs_real_speech
 from synthetic_speech import speech_like, speech_pcm
 
+from builders.corpora.vctk.frozen import read_vctk_list
 from otoscope.acoustics import codec
 from otoscope.acoustics.design import CONDITIONS, Condition
 from otoscope.acoustics.gradients import GRADIENTS, beep_categories
 from otoscope.acoustics.rendering import SourceRenderer, render
 from otoscope.acoustics.spans import Span, decide
-
-SHARED = Path(__file__).parents[2].parent / "shared" / "data"
-VCTK = SHARED / "real" / "vctk"
-needs_real = pytest.mark.skipif(not VCTK.exists(), reason="the real recordings are not here")
 
 BY_SPECTRUM = {"speaking_speed", "voice_pitch", "voice_clarity"}
 LIMIT_DB = -70.0
@@ -142,10 +138,16 @@ def test_loud_sources_agree_with_the_reference():
     assert_agrees(pcm, 16_000, (4_000, 14_100), ["volume", "audio_distortion"], FEW)
 
 
-@needs_real
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(DATA / "kumo_001.wav", id="own clip"),
+        pytest.param(REAL / "vctk/other_rate/p225_038_16k.wav", id="real", marks=needs_real_speech),
+    ],
+)
 @pytest.mark.parametrize("category", GRADIENTS)
-def test_real_speech_agrees_with_the_reference(category):
-    recording = codec.read(VCTK / "other_rate" / "p225_038_16k.wav")
+def test_speech_agrees_with_the_reference(category, path):
+    recording = codec.read(path)
     span = decide(codec.to_float(recording.pcm), 16_000).span
     assert_agrees(recording.pcm, 16_000, span, [category])
 
@@ -159,22 +161,28 @@ REAL_CLIPS = [
 ]
 
 
-@needs_real
+OWN_CLIPS = ["alpha_001.flac", "nezumi_001.flac", "tebukuro_001.flac", "espeak_001.flac"]
+OWN_AND_REAL_PATHS = [
+    *(pytest.param(DATA / name, id=name) for name in OWN_CLIPS),
+    *(pytest.param(REAL / name, id=name, marks=needs_real_speech) for name in REAL_CLIPS),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", REAL_CLIPS)
-def test_all_cells_of_real_clips_agree_with_the_reference(name):
-    recording = codec.read(SHARED / "real" / name)
+@pytest.mark.parametrize("path", OWN_AND_REAL_PATHS)
+def test_all_conditions_of_speech_agree_with_the_reference(path):
+    recording = codec.read(path)
     rate = recording.sampling_rate
     pcm = recording.pcm[:, : 5 * rate]
     span = decide(codec.to_float(pcm), rate).span
     assert_agrees(pcm, rate, span, cells=CONDITIONS)
 
 
-@needs_real
 @pytest.mark.slow
+@pytest.mark.parametrize("path", [OWN_AND_REAL_PATHS[0], OWN_AND_REAL_PATHS[-4]])
 @pytest.mark.parametrize("rate", [8_000, 16_000])
-def test_all_cells_of_a_resampled_clip_agree_with_the_reference(rate):
-    recording = codec.read(SHARED / "real" / REAL_CLIPS[1])
+def test_all_conditions_of_a_resampled_clip_agree_with_the_reference(rate, path):
+    recording = codec.read(path)
     low = soxr.resample(recording.pcm[0], recording.sampling_rate, rate)[None]
     span = decide(codec.to_float(low), rate).span
     cells = [
@@ -253,11 +261,8 @@ def test_variants_come_in_manifest_order_with_published_ids():
     assert made[8][0] == Condition("mid", "linear", "up")
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the list of published clips is not here")
 def test_ids_are_the_published_ones():
-    with (SHARED / "vctk_test_sources_100.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    ids = [cell.clip_id(r["test_item_id"], r["clip_id"]) for r in rows for cell in CONDITIONS]
+    ids = [c.clip_id(row.item_id, row.clip_id) for row in read_vctk_list() for c in CONDITIONS]
     digest = hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()
     assert len(set(ids)) == 2_400
     assert (digest[:8], digest[-5:]) == ("0ed4dd64", "114e8")

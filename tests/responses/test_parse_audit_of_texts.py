@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from otoscope.responses import PARSERS
 from otoscope.responses.parse_audit import audit_texts
 from otoscope.responses.signs import SHAPES, signs_of
 
+OWN = Path(__file__).parents[1] / "data" / "judge_answers.csv"
 REAL = Path(__file__).parents[2].parent / "shared" / "data" / "real" / "outputs"
 PAPER = PARSERS["paper"]
 
@@ -211,43 +213,66 @@ def test_a_long_answer_takes_no_long_time():
     assert table.n == 3
 
 
-@pytest.fixture(scope="module")
-def columns():
-    """Verdicts and reasons of an audio judge, none of them about a direction."""
+class JudgeAnswers(NamedTuple):
+    """Verdicts and reasons of audio judges, none of them about a direction.
+
+    Attributes:
+        prediction, reasoning: Of each answer; None where empty.
+        n_empty: Answers without a reason.
+        n_no: Reasons whose first word on the list of a yes/no parser is "no".
+        refusals: What reasons say that refuse to answer.
+    """
+
+    prediction: list[str | None]
+    reasoning: list[str | None]
+    n_empty: int
+    n_no: int
+    refusals: tuple[str, ...]
+
+
+@pytest.fixture(scope="module", params=["own", "real"])
+def judge(request):
+    if request.param == "own":
+        return JudgeAnswers(*judge_columns([OWN]), 5, 2, ("I am unable to listen",))
     if not REAL.is_dir():
-        pytest.skip(f"the real answers are not beside this checkout: {REAL.name} is absent")
+        pytest.skip("an extra on real answers that lie beside the clone; none are there")
+    columns = judge_columns(sorted(REAL.glob("*.csv")))
+    assert len(columns[0]) == 600
+    return JudgeAnswers(*columns, 415, 37, ("", "analysis cannot be completed"))
+
+
+def judge_columns(paths):
     rows = []
-    for path in sorted(REAL.glob("*.csv")):
+    for path in paths:
         with path.open(encoding="utf-8", newline="") as file:
             rows += csv.DictReader(file)
-    assert len(rows) == 600
-    return {name: [row[name] or None for row in rows] for name in ("prediction", "reasoning")}
+    return [[row[name] or None for row in rows] for name in ("prediction", "reasoning")]
 
 
 @pytest.mark.parametrize("parser", PARSERS)
-def test_real_true_and_false_are_no_labels(columns, parser):
-    table = audit_texts(columns["prediction"], parser=parser)
+def test_true_and_false_are_no_labels(judge, parser):
+    table = audit_texts(judge.prediction, parser=parser)
     assert {a.text for a in table.answers} == {"True", "False"}
     assert all(a.label is None for a in table.answers)
 
 
 @pytest.mark.parametrize("parser", ["paper", "paraphrase", "strict", "ternary"])
-def test_real_reasons_name_no_single_direction(columns, parser):
-    table = audit_texts(columns["reasoning"], parser=parser)
-    assert table.by_rule["empty"] == 415
+def test_reasons_of_judges_name_no_single_direction(judge, parser):
+    table = audit_texts(judge.reasoning, parser=parser)
+    assert table.by_rule["empty"] == judge.n_empty
     assert all(a.label is None for a in table.answers)
-    assert table.by_shape["sentence"] == 185
+    assert table.by_shape["sentence"] == len(judge.reasoning) - judge.n_empty
 
 
-def test_real_first_hits_take_there_are_no_differences_for_no(columns):
-    table = audit_texts(columns["reasoning"], parser="yes_no")
+def test_first_hits_take_there_are_no_differences_for_no(judge):
+    table = audit_texts(judge.reasoning, parser="yes_no")
     taken = [a for a in table.answers if a.label]
     assert {a.label for a in taken} == {"no"}
-    assert len(taken) == 37
+    assert len(taken) == judge.n_no
     assert all(a.signs.blind_first_hit for a in taken)
 
 
-def test_real_refusals_are_found(columns):
-    refused = [a.text for a in audit_texts(columns["reasoning"]).answers if a.signs.refusing]
-    assert len(refused) == 2
-    assert any("analysis cannot be completed" in text for text in refused)
+def test_refusals_of_judges_are_found(judge):
+    refused = [a.text for a in audit_texts(judge.reasoning).answers if a.signs.refusing]
+    assert len(refused) == len(judge.refusals)
+    assert all(any(part in text for text in refused) for part in judge.refusals)

@@ -23,6 +23,7 @@ from builders.corpora.vctk.selection import (
 )
 from builders.corpora.vctk.verification import verify_vctk
 from tests.builders.corpora.recorded_progress import RecordedProgress
+from tests.builders.own_vctk import LAYOUTS, write_own_vctk
 
 REAL = Path(__file__).parents[3].parent / "shared" / "data" / "real" / "vctk"
 
@@ -168,7 +169,7 @@ class TestSpeakerInfo:
     def test_the_real_file_has_108_speakers_as_in_the_table_above(self):
         path = REAL / "VCTK-Corpus-0.80" / "speaker-info.txt"
         if not path.is_file():
-            pytest.skip("the small real recordings are not here")
+            pytest.skip("an extra on the real list of speakers; it is not beside the clone")
         speakers, skipped = parse_speakers(path.read_text())
         assert not skipped
         assert {n: (s.gender, s.accent) for n, s in speakers.items()} == {
@@ -435,10 +436,17 @@ class TestOpening:
         with pytest.raises(CorpusError, match="no selection 'some'; there are published"):
             open_vctk(tmp_path / "VCTK-Corpus", selection="some")
 
-    @pytest.mark.parametrize("name", ["VCTK-Corpus-0.80", "VCTK-Corpus-0.92-layout"])
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_own_clips_in_both_layouts(self, layout, tmp_path):
+        corpus = open_vctk(write_own_vctk(tmp_path, layout), selection="all")
+        assert [s.clip_id for s in corpus.sources] == [f"p90{n}_001" for n in range(1, 7)]
+        assert corpus.sources[0].transcript == "The small boat drifted slowly to the shore."
+        assert layout.startswith("-".join(("VCTK-Corpus", corpus.name.removeprefix("VCTK "))))
+
+    @pytest.mark.parametrize("name", LAYOUTS)
     def test_real_recordings_in_both_layouts(self, name):
         if not (REAL / name).is_dir():
-            pytest.skip("the small real recordings are not here")
+            pytest.skip("an extra on recordings that lie beside the clone; none are there")
         corpus = open_vctk(REAL / name, selection="all")
         by_id = {source.clip_id: source for source in corpus.sources}
         assert name.startswith("-".join(("VCTK-Corpus", corpus.name.removeprefix("VCTK "))))
