@@ -134,6 +134,8 @@ class Model(Protocol):
       check.
     - `check_rows(rows)`: raises `ModelError` where it must not be asked about rows of a dataset,
       such as those it was trained on.
+    - `with_settings(max_new_tokens=…)`: the same model with another limit, for the retry on parse
+      failure; or `with_retry(policy)` to make that retry itself, see `otoscope.models.retrying`.
     - `stream(request) -> iterator of (index, answer)`: answers in the order in which they arrive.
     """
 
