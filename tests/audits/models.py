@@ -1,24 +1,24 @@
-"""Models that remember what they were asked."""
+"""Models that record their questions."""
 
 from otoscope.models.base import Answer, Status
 
 
-class Listening:
-    """Answers what `say` returns for a question id, and keeps every call."""
+class RecordingModel:
+    """Answers what `say` returns for a question id, and records every call."""
 
     def __init__(self, say=lambda question_id: Answer("increase"), *, batch_size=1, **described):
         self.say, self.batch_size = say, batch_size
         self.description = {"kind": "listening", **described}
-        self.asked, self.audio_inputs = [], []
+        self.requested, self.audio_inputs = [], []
 
     def answer(self, questions):
-        ids = [asked.question.question_id for asked in questions]
-        self.asked += ids
-        self.audio_inputs += [asked.audio_inputs for asked in questions]
+        ids = [request.question.question_id for request in questions]
+        self.requested += ids
+        self.audio_inputs += [request.audio_inputs for request in questions]
         return [self.say(question_id) for question_id in ids]
 
 
-class InTurn(Listening):
+class InTurn(RecordingModel):
     """Ends each question in one status after another, the last for good."""
 
     def __init__(self, *statuses, **described):

@@ -1,4 +1,4 @@
-"""Asked once, kept at once, and never counted but by the plan."""
+"""Requested once, stored at once, and counted by the plan only."""
 
 import sqlite3
 import subprocess
@@ -18,7 +18,7 @@ from otoscope.models.retrying import RetryPolicy
 from otoscope.models.simple import RandomChoice
 from otoscope.prompts.parts import Clip, Question, Text
 from otoscope.responses import PARSERS
-from tests.audits.models import InTurn, Listening
+from tests.audits.models import InTurn, RecordingModel
 from tests.audits.tiny_dataset import clip, in_memory, row, rows
 
 ON_PARSE_FAILURE = RetryPolicy(on_parse_failure=256)
@@ -29,11 +29,11 @@ def ask(tmp_path):
     """Asks five questions of one run folder."""
     made = in_memory(rows(5))
 
-    def asked(model, *, out="run", dataset=made, **options):
+    def request(model, *, out="run", dataset=made, **options):
         return run(dataset, model, out=tmp_path / out, **options)
 
-    asked.folder = tmp_path / "run"
-    return asked
+    request.folder = tmp_path / "run"
+    return request
 
 
 @pytest.fixture
@@ -49,9 +49,9 @@ def statuses(folder):
 
 class TestAskedOnce:
     def test_a_finished_run_asks_nothing(self, ask):
-        model = Listening()
+        model = RecordingModel()
         first, second = ask(model), ask(model)
-        assert len(model.asked) == 5
+        assert len(model.requested) == 5
         assert (first.n_before, first.n_answered, first.n_parsed) == (0, 5, 5)
         assert (second.n_before, second.n_answered, second.n_repeated) == (5, 0, 0)
 
@@ -61,7 +61,7 @@ class TestAskedOnce:
         ask(model)
         ask(model)
         again = status in (Status.TIMEOUT, Status.ERROR)
-        assert len(model.asked) == (10 if again else 5)
+        assert len(model.requested) == (10 if again else 5)
         assert len(load_run(ask.folder)) == 5
         assert statuses(ask.folder) == [status.value] * 5
 
@@ -76,13 +76,13 @@ class TestAskedOnce:
         model = InTurn(Status.REFUSED, Status.OK)
         ask(model)
         ask(model)
-        assert len(model.asked) == 5
+        assert len(model.requested) == 5
         ask(model, retry=RetryPolicy({"refused"}))
-        assert len(model.asked) == 10
+        assert len(model.requested) == 10
         assert statuses(ask.folder) == ["ok"] * 5
 
     def test_batches_are_filled_and_the_last_is_shorter(self, ask):
-        model = Listening(batch_size=2)
+        model = RecordingModel(batch_size=2)
         sizes = []
         answer = model.answer
         model.answer = lambda questions: sizes.append(len(questions)) or answer(questions)
@@ -90,21 +90,21 @@ class TestAskedOnce:
         assert sizes == [2, 2, 1]
 
     def test_answers_that_arrive_in_another_order_find_their_questions(self, ask):
-        class Streaming(Listening):
+        class Streaming(RecordingModel):
             def stream(self, questions):
                 held = list(enumerate(questions))
-                for index, asked in reversed(held):
-                    yield index, Answer(asked.question.question_id)
+                for index, request in reversed(held):
+                    yield index, Answer(request.question.question_id)
 
         ask(Streaming())
         found = load_run(ask.folder)
         assert list(found["text"]) == list(found["question_id"])
 
     def test_what_is_asked_is_what_was_planned(self, ask):
-        model = Listening()
+        model = RecordingModel()
         ask(model)
         found = load_run(ask.folder)
-        assert model.asked == list(found["question_id"])
+        assert model.requested == list(found["question_id"])
         assert [[s.sha256 for s in audio_inputs] for audio_inputs in model.audio_inputs] == list(
             found["audio_sha256"]
         )
@@ -115,7 +115,12 @@ class TestAskedOnce:
         def say(question_id):
             raise KeyboardInterrupt
 
-        for model in (InTurn(Status.ERROR), Listening(say), InTurn(Status.ERROR), Listening()):
+        for model in (
+            InTurn(Status.ERROR),
+            RecordingModel(say),
+            InTurn(Status.ERROR),
+            RecordingModel(),
+        ):
             try:
                 ask(model, rank=1, world=5)
             except KeyboardInterrupt:
@@ -123,12 +128,12 @@ class TestAskedOnce:
         numbers = [(line["attempt"], line["status"]) for line in attempts(ask.folder)]
         assert numbers == [(1, "error"), (3, "error"), (4, "ok")]
         assert [n for _, n in sent_calls(ask.folder)] == [1, 2, 3, 4]
-        assert ask(Listening()).n_repeated == 1
+        assert ask(RecordingModel()).n_repeated == 1
 
 
 class TestDenominators:
     def test_whatever_becomes_of_an_answer_its_question_stays(self, ask):
-        said = dict(
+        output = dict(
             zip(
                 (f"volume-{i}|main" for i in range(5)),
                 (
@@ -141,10 +146,10 @@ class TestDenominators:
                 strict=True,
             )
         )
-        tally = ask(Listening(said.get))
+        progress = ask(RecordingModel(output.get))
         found = load_run(ask.folder)
         assert len(found) == 5
-        assert (tally.n_answered, tally.n_parsed) == (5, 1)
+        assert (progress.n_answered, progress.n_parsed) == (5, 1)
         labels = [PARSERS["paper"](text).label for text in found["text"]]
         assert labels == ["increase", None, None, None, None]
         assert found["detail"][4] == "lost"
@@ -153,10 +158,10 @@ class TestDenominators:
         """Its header is whole, so that it is found out only when its turn comes."""
         made = rows(5)
         made[1]["audio"] = clip(1, n_samples=4000)[:600]
-        model = Listening()
-        tally = ask(model, dataset=in_memory(made))
-        assert tally.statuses == {"ok": 4, "error": 1}
-        assert len(model.asked) == 4
+        model = RecordingModel()
+        progress = ask(model, dataset=in_memory(made))
+        assert progress.statuses == {"ok": 4, "error": 1}
+        assert len(model.requested) == 4
         row = load_run(ask.folder)[1]
         assert row["status"] == "error"
         assert "row 'volume-1': cut short" in row["detail"]
@@ -165,7 +170,7 @@ class TestDenominators:
 class TestTheModelFails:
     @pytest.mark.parametrize("batch_size", [1, 2])
     def test_half_way(self, ask, batch_size):
-        """What was answered is kept, and the next call asks the rest."""
+        """Earlier answers are stored, and the next call requests the rest."""
 
         def say(question_id):
             if question_id.startswith("volume-3"):
@@ -176,13 +181,13 @@ class TestTheModelFails:
             ModelError,
             match=r"failed with RuntimeError: CUDA.*in flight was '.*volume-3\|main'.* stored",
         ):
-            ask(Listening(say, batch_size=batch_size))
-        kept = 3 if batch_size == 1 else 2
-        assert statuses(ask.folder) == ["ok"] * kept + [None] * (5 - kept)
-        model = Listening()
-        tally = ask(model)
-        assert len(model.asked) == 5 - kept
-        assert tally.n_repeated == batch_size
+            ask(RecordingModel(say, batch_size=batch_size))
+        stored = 3 if batch_size == 1 else 2
+        assert statuses(ask.folder) == ["ok"] * stored + [None] * (5 - stored)
+        model = RecordingModel()
+        progress = ask(model)
+        assert len(model.requested) == 5 - stored
+        assert progress.n_repeated == batch_size
 
     @pytest.mark.parametrize("error", [KeyError("increase"), ValueError("bad"), OSError("gone")])
     def test_with_an_error_that_looks_like_one_of_ours(self, ask, error):
@@ -190,7 +195,7 @@ class TestTheModelFails:
             raise error
 
         with pytest.raises(ModelError, match=f"failed with {type(error).__name__}: .*volume-0"):
-            ask(Listening(say))
+            ask(RecordingModel(say))
 
     def test_with_an_interrupt(self, ask):
         def say(question_id):
@@ -199,12 +204,12 @@ class TestTheModelFails:
             return Answer("increase")
 
         with pytest.raises(KeyboardInterrupt):
-            ask(Listening(say))
+            ask(RecordingModel(say))
         assert statuses(ask.folder) == ["ok", "ok", None, None, None]
 
     @pytest.mark.parametrize("n", [0, 1, 3])
     def test_to_return_one_answer_a_question(self, ask, n):
-        class Miscounting(Listening):
+        class Miscounting(RecordingModel):
             def answer(self, questions):
                 return [Answer("increase")] * n
 
@@ -212,7 +217,7 @@ class TestTheModelFails:
             ask(Miscounting(batch_size=2))
 
     def test_to_answer_all_that_it_streams(self, ask):
-        class Forgetful(Listening):
+        class Forgetful(RecordingModel):
             def stream(self, questions):
                 for index, _ in enumerate(questions):
                     if index != 2:
@@ -226,7 +231,7 @@ class TestTheModelFails:
 
     @pytest.mark.parametrize("index", [0, 7, -1])
     def test_to_say_which_question_it_answers(self, ask, index):
-        class Confused(Listening):
+        class Confused(RecordingModel):
             def stream(self, questions):
                 for n, _ in enumerate(questions):
                     yield (0 if n == 0 else index), Answer("increase")
@@ -243,19 +248,19 @@ class TestTheModelFails:
             ask(Plain())
 
     @pytest.mark.parametrize(
-        ("answer", "told"),
+        ("answer", "expected"),
         [
             ("3", "text is a str or None, not int"),
             ("None, status='asleep'", "no status named 'asleep'; there are ['ok', 'refused',"),
             ("None, status='refused'", "Status.REFUSED"),
         ],
     )
-    def test_to_fill_an_answer_in(self, answer, told):
+    def test_to_fill_an_answer_in(self, answer, expected):
         code = f"from otoscope.models.base import Answer; print(repr(Answer({answer}).status))"
         done = subprocess.run(  # tests check types, other processes do not
             [sys.executable, "-c", code], capture_output=True, text=True, check=False
         )
-        assert told in done.stdout + done.stderr
+        assert expected in done.stdout + done.stderr
 
     def test_a_fault_of_the_disk_is_no_fault_of_the_model(self, ask, monkeypatch):
         monkeypatch.setattr(
@@ -263,16 +268,16 @@ class TestTheModelFails:
             lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")),
         )
         with pytest.raises(OSError, match="No space left"):
-            ask(Listening())
+            ask(RecordingModel())
 
 
 class TestMaxCost:
     @staticmethod
-    def dear(question_id):
+    def priced(question_id):
         return Answer("increase", cost=0.5)
 
     def test_stops_and_a_later_call_goes_on(self, ask):
-        model = Listening(self.dear)
+        model = RecordingModel(self.priced)
         first = ask(model, max_cost=1.0)
         assert (first.n_answered, first.cost) == (2, 1.0)
         assert first.stopped == "--max-cost 1 is reached"
@@ -283,42 +288,43 @@ class TestMaxCost:
         assert (more.n_answered, more.n_before, more.stopped) == (2, 2, "--max-cost 2 is reached")
         rest = ask(model)
         assert (rest.n_answered, rest.stopped) == (1, "")
-        assert len(model.asked) == 5
+        assert len(model.requested) == 5
 
     def test_that_is_not_reached_stops_nothing(self, ask):
-        tally = ask(Listening(self.dear), max_cost=2.6)
-        assert (tally.n_answered, tally.stopped) == (5, "")
+        progress = ask(RecordingModel(self.priced), max_cost=2.6)
+        assert (progress.n_answered, progress.stopped) == (5, "")
 
     def test_cannot_be_kept_where_no_price_is_known(self, ask):
-        model = Listening()
+        model = RecordingModel()
         assert "price of this model is not known" in ask(model, max_cost=1.0).stopped
-        assert len(model.asked) == 1
+        assert len(model.requested) == 1
 
     def test_counts_what_a_failed_call_cost(self, ask):
-        model = Listening(lambda _: Answer(None, Status.ERROR, cost=1.0))
+        model = RecordingModel(lambda _: Answer(None, Status.ERROR, cost=1.0))
         ask(model, max_cost=2.0)
         ask(model, max_cost=2.0)
-        assert len(model.asked) == 2
+        assert len(model.requested) == 2
 
     def test_is_shared_by_ranks(self, ask):
-        models = [Listening(self.dear), Listening(self.dear)]
+        models = [RecordingModel(self.priced), RecordingModel(self.priced)]
         ask(models[0], max_cost=1.0, rank=0, world=2)
-        assert len(models[0].asked) == 1
+        assert len(models[0].requested) == 1
 
     def test_answers_from_the_cache_are_free(self, ask, cache):
-        ask(Listening(self.dear), cache=cache)
-        model = Listening(self.dear)
-        tally = ask(model, out="second", cache=cache, max_cost=0.5)
-        assert (tally.n_cached, tally.cost, tally.stopped, model.asked) == (5, None, "", [])
+        ask(RecordingModel(self.priced), cache=cache)
+        model = RecordingModel(self.priced)
+        progress = ask(model, out="second", cache=cache, max_cost=0.5)
+        assert (progress.n_cached, progress.cost, progress.stopped) == (5, None, "")
+        assert model.requested == []
 
 
-def asked(text="Which way?", audio="aa", span=None, **changed):
+def request(text="Which way?", audio="aa", span=None, **changed):
     question = Question(
         "a|main", "a", "main", (Text(text), Clip("a")), ("increase", "decrease"), "increase",
         "paper", "volume", "volume",
     )  # fmt: skip
-    sound = AudioInput("a", np.zeros(4, np.float32), 8000, audio, span)
-    return Request(replace(question, **changed), (Text(text), sound))
+    audio = AudioInput("a", np.zeros(4, np.float32), 8000, audio, span)
+    return Request(replace(question, **changed), (Text(text), audio))
 
 
 DESCRIBED = {
@@ -331,13 +337,13 @@ class TestTheCache:
     @pytest.mark.parametrize(
         "change",
         [
-            {"asked": asked(audio="bb")},
-            {"asked": asked(text="Which way? ")},
-            {"asked": asked(span=(0.0, 1.0))},
-            {"asked": asked(labels=("decrease", "increase"))},
-            {"asked": asked(question_id="b|main")},
-            {"asked": Request(asked().question, asked().parts[::-1])},
-            {"asked": Request(asked().question, asked().parts * 2)},
+            {"request": request(audio="bb")},
+            {"request": request(text="Which way? ")},
+            {"request": request(span=(0.0, 1.0))},
+            {"request": request(labels=("decrease", "increase"))},
+            {"request": request(question_id="b|main")},
+            {"request": Request(request().question, request().parts[::-1])},
+            {"request": Request(request().question, request().parts * 2)},
             {"name": "someone/else"},
             {"revision": "0a1c"},
             {"adapter": "./lora"},
@@ -350,37 +356,37 @@ class TestTheCache:
         ids=str,
     )
     def test_whatever_changes_an_answer_is_a_miss(self, cache, change):
-        cache.put(cache_key(asked(), DESCRIBED), Answer("increase"))
-        assert cache.get(cache_key(asked(), dict(reversed(DESCRIBED.items())))).text == "increase"
-        options = {k: v for k, v in change.items() if k in ("asked", "retry")}
+        cache.put(cache_key(request(), DESCRIBED), Answer("increase"))
+        assert cache.get(cache_key(request(), dict(reversed(DESCRIBED.items())))).text == "increase"
+        options = {k: v for k, v in change.items() if k in ("request", "retry")}
         described = DESCRIBED | {k: v for k, v in change.items() if k not in options}
         key = cache_key(
-            options.get("asked", asked()), described, options.get("retry", RetryPolicy())
+            options.get("request", request()), described, options.get("retry", RetryPolicy())
         )
         assert cache.get(key) is None
 
     def test_the_audio_itself_is_in_the_key(self, ask, cache):
-        """The same ids and prompts, other sound."""
-        ask(Listening(), cache=cache)
+        """The same ids and prompts, other audio."""
+        ask(RecordingModel(), cache=cache)
         others = in_memory([row(i, audio=clip(50 + i)) for i in range(5)])
-        model = Listening()
+        model = RecordingModel()
         assert ask(model, out="other", dataset=others, cache=cache).n_cached == 0
-        assert len(model.asked) == 5
+        assert len(model.requested) == 5
 
     @pytest.mark.parametrize("status", list(Status))
     def test_only_what_went_well_is_kept(self, ask, cache, status):
         """A cached refusal would be a refusal for ever."""
         ask(InTurn(status), cache=cache)
-        model = Listening()
+        model = RecordingModel()
         model.description = InTurn(status).description
-        tally = ask(model, out="second", cache=cache)
-        assert tally.n_cached == (5 if status is Status.OK else 0)
+        progress = ask(model, out="second", cache=cache)
+        assert progress.n_cached == (5 if status is Status.OK else 0)
 
     def test_comes_back_whole_and_says_that_it_is_cached(self, ask, cache):
-        said = Answer("increase", text_truncated=True, n_tokens_in=3, wall_s=2.0,
+        output = Answer("increase", text_truncated=True, n_tokens_in=3, wall_s=2.0,
                       logprobs={"increase": -0.1}, cost=1.0, first_text="hm")  # fmt: skip
-        ask(Listening(lambda _: said), cache=cache)
-        ask(Listening(), out="second", cache=cache)
+        ask(RecordingModel(lambda _: output), cache=cache)
+        ask(RecordingModel(), out="second", cache=cache)
         first = load_run(ask.folder)[0]
         second = load_run(ask.folder.with_name("second"))[0]
         different = {k for k in first if first[k] != second[k]} - {"time"}
@@ -410,7 +416,7 @@ class TestTheCache:
         path.parent.mkdir()
         path.mkdir() if content is None else path.write_bytes(content)
         broken = AnswerCache(path)
-        assert ask(Listening(), cache=broken).n_answered == 5
+        assert ask(RecordingModel(), cache=broken).n_answered == 5
         broken.close()
         assert [r.message.split(":")[0] for r in caplog.records] == ["the answer cache is not used"]
 
@@ -424,7 +430,7 @@ class TestTheCache:
         mine = AnswerCache(tmp_path / "cache" / "answers.sqlite")
         other = connect(tmp_path / "cache" / "answers.sqlite", isolation_level=None)
         other.execute("BEGIN EXCLUSIVE")
-        assert ask(Listening(), cache=mine).n_answered == 5
+        assert ask(RecordingModel(), cache=mine).n_answered == 5
         mine.close()
         other.close()
 
@@ -449,7 +455,7 @@ class TestTheCache:
         one.close()
 
 
-class Retrying(Listening):
+class Retrying(RecordingModel):
     """Says nothing of use within 128 tokens."""
 
     def __init__(self, second, tokens=128):
@@ -458,18 +464,18 @@ class Retrying(Listening):
 
     def with_settings(self, *, max_new_tokens):
         self.tried.append(max_new_tokens)
-        return Listening(lambda _: self.second)
+        return RecordingModel(lambda _: self.second)
 
 
-class TestTheSecondTry:
+class TestRetryOnParseFailure:
     def test_keeps_both_texts_and_pays_both(self, ask):
         model = Retrying(Answer("decrease", wall_s=2.0, cost=0.5))
-        tally = ask(model, retry=ON_PARSE_FAILURE)
+        progress = ask(model, retry=ON_PARSE_FAILURE)
         row = load_run(ask.folder)[0]
         assert (row["text"], row["first_text"]) == ("decrease", "Well, let me think")
         assert (row["wall_s"], row["cost"]) == (3.0, 0.75)
         assert model.tried == [256] * 5
-        assert (tally.n_parsed, tally.cost) == (5, 3.75)
+        assert (progress.n_parsed, progress.cost) == (5, 3.75)
 
     def test_is_not_made_unless_asked_for(self, ask):
         model = Retrying(Answer("decrease"))
@@ -490,8 +496,8 @@ class TestTheSecondTry:
         assert model.tried == []
 
     def test_that_cannot_be_parsed_either_counts_once_as_unparsed(self, ask):
-        tally = ask(Retrying(Answer("still thinking")), retry=ON_PARSE_FAILURE)
-        assert (tally.n_answered, tally.n_parsed) == (5, 0)
+        progress = ask(Retrying(Answer("still thinking")), retry=ON_PARSE_FAILURE)
+        assert (progress.n_answered, progress.n_parsed) == (5, 0)
         assert load_run(ask.folder)[0]["text"] == "still thinking"
 
     def test_that_fails_is_asked_again_from_the_start(self, ask):
@@ -516,7 +522,7 @@ def test_every_call_is_noted_before_it_is_made(ask):
         noted.append((question_id, 1) in set(sent_calls(ask.folder)))
         return Answer("increase")
 
-    ask(Listening(say))
+    ask(RecordingModel(say))
     assert noted == [True] * 5
 
 
@@ -527,12 +533,12 @@ def test_every_answer_is_written_before_the_next_question(ask):
         written.append(len(list(attempts(ask.folder))))
         return Answer("increase")
 
-    ask(Listening(say))
+    ask(RecordingModel(say))
     assert written == [0, 1, 2, 3, 4]
 
 
 def test_a_plan_made_before_is_the_one_that_is_asked(tmp_path):
     made = in_memory(rows(4))
-    model = Listening()
+    model = RecordingModel()
     run(made, model, out=tmp_path / "run", planned=plan(made, limit_sources=2))
-    assert len(model.asked) == 2
+    assert len(model.requested) == 2

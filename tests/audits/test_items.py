@@ -16,10 +16,10 @@ from tests.audits.tiny_dataset import RATE, clip, in_memory, row, rows, write
 
 def table(**columns):
     """Two rows with some columns replaced; None takes one out."""
-    kept = {"id": ["a", "b"], "category": ["echo", "echo"], "label": ["increase", "decrease"]}
+    stored = {"id": ["a", "b"], "category": ["echo", "echo"], "label": ["increase", "decrease"]}
     audio = columns.pop("audio", [{"bytes": clip(i), "path": None} for i in range(2)])
-    kept = {name: values for name, values in (kept | columns).items() if values is not None}
-    built = datasets.Dataset.from_dict(kept)
+    stored = {name: values for name, values in (stored | columns).items() if values is not None}
+    built = datasets.Dataset.from_dict(stored)
     return built if audio is None else built.add_column("audio", audio)
 
 
@@ -84,21 +84,21 @@ class TestRows:
 class TestAudio:
     def test_samples_rate_and_hash(self):
         data = clip(3)
-        sound = open_items(
+        audio = open_items(
             in_memory([row(3, audio=data, span_start_s=0.01, span_end_s=0.04)])
         ).audio("volume-3")
         pcm, rate = codec.read(data).pcm, codec.read(data).sampling_rate
-        assert np.array_equal(sound.samples, pcm[0] / np.float32(32768))
-        assert sound.samples.dtype == np.float32
-        assert sound.sampling_rate == rate
-        assert sound.sha256 == hashlib.sha256(data).hexdigest()
-        assert sound.span_s == (0.01, 0.04)
+        assert np.array_equal(audio.samples, pcm[0] / np.float32(32768))
+        assert audio.samples.dtype == np.float32
+        assert audio.sampling_rate == rate
+        assert audio.sha256 == hashlib.sha256(data).hexdigest()
+        assert audio.span_s == (0.01, 0.04)
 
     def test_channels_are_averaged(self):
         data = clip(0, channels=2)
         pcm = codec.read(data).pcm
-        sound = open_items(in_memory([row(0, audio=data)])).audio("volume-0")
-        assert sound.samples == pytest.approx(pcm.mean(axis=0) / 32768, abs=1e-7)
+        audio = open_items(in_memory([row(0, audio=data)])).audio("volume-0")
+        assert audio.samples == pytest.approx(pcm.mean(axis=0) / 32768, abs=1e-7)
 
     @pytest.mark.parametrize("absolute", [True, False])
     def test_audio_in_files_of_their_own(self, tmp_path, absolute):
@@ -208,7 +208,7 @@ class TestWhere:
 
     def test_nothing_local_asks_the_network(self, tmp_path, monkeypatch):
         def refuse(*_, **__):
-            raise AssertionError("the network was asked")
+            raise AssertionError("the network was used")
 
         monkeypatch.setattr(socket.socket, "connect", refuse)
         monkeypatch.setattr(socket, "getaddrinfo", refuse)

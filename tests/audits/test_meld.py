@@ -51,15 +51,15 @@ def made(folder, lines=LINES, missing=()):
 
 
 class Weighing:
-    """Weighs the last option most, and keeps what it was asked."""
+    """Weighs the last option most, and records the questions."""
 
     batch_size = 2
 
     def __init__(self):
-        self.description, self.asked = {"kind": "weighing"}, []
+        self.description, self.requested = {"kind": "weighing"}, []
 
     def option_logits(self, questions, options):
-        self.asked += [asked.question.question_id for asked in questions]
+        self.requested += [request.question.question_id for request in questions]
         assert options == [" A", " B", " C", " D", " E", " F", " G"]
         return np.array([np.arange(7.0) for _ in questions])
 
@@ -82,9 +82,9 @@ class TestPlan:
             ("dia1_utt1", "D", "dialogue 1"),
             ("dia12_utt3", "F", "dialogue 12"),
         ]
-        asked = planned.fill("dia0_utt1|meld")
-        assert asked.parts[0].text == PROMPT  # words, then sound
-        assert asked.parts[1].duration_s == 0.25
+        request = planned.fill("dia0_utt1|meld")
+        assert request.parts[0].text == PROMPT  # text, then audio
+        assert request.parts[1].duration_s == 0.25
         assert planned.partial == ""
 
     def test_a_plain_name_goes_before_one_with_words_in_front(self, meld):
@@ -146,8 +146,8 @@ class TestPlan:
 
 class TestRun:
     def test_letters_and_their_chances_are_kept(self, meld, tmp_path):
-        tally = run(meld, Weighing(), out=tmp_path / "run")
-        assert tally.n_answered == 5
+        progress = run(meld, Weighing(), out=tmp_path / "run")
+        assert progress.n_answered == 5
         rows = load_run(tmp_path / "run").to_list()
         assert {row["text"] for row in rows} == {"G"}
         chances = np.exp(list(json.loads(rows[0]["logprobs"]).values()))
@@ -160,7 +160,7 @@ class TestRun:
         model = Weighing()
         run(meld, model, out=tmp_path / "run", rank=0, world=2)
         run(meld, model, out=tmp_path / "run")
-        assert sorted(model.asked) == sorted(plan(meld).questions)
+        assert sorted(model.requested) == sorted(plan(meld).questions)
 
     def test_a_model_that_only_speaks_is_refused(self, meld, tmp_path):
         with pytest.raises(ModelError, match="constant gives no logits"):
@@ -170,12 +170,12 @@ class TestRun:
 
 class TestCommand:
     def test_refusal_is_one_line(self, meld, tmp_path):
-        said = CliRunner().invoke(
+        done = CliRunner().invoke(
             app,
             [*COMMAND, str(meld), "--model", "constant:A", "--out", str(tmp_path / "run")],
         )
-        assert said.exit_code == 2
-        assert said.output.startswith("error: constant gives no logits")
+        assert done.exit_code == 2
+        assert done.output.startswith("error: constant gives no logits")
 
     def test_runs_and_reports(self, meld, tmp_path, monkeypatch):
         (tmp_path / "my_heart.py").write_text(
@@ -189,13 +189,13 @@ class TestCommand:
         monkeypatch.syspath_prepend(tmp_path)
         out = str(tmp_path / "run")
         for dry in (["--dry-run"], []):
-            said = CliRunner().invoke(
+            done = CliRunner().invoke(
                 app,
                 [*COMMAND, str(meld), "--model", "my_heart:Heart", "--out", out, *dry],
             )
-            assert said.exit_code == 0, said.output
-        assert "5 of 5 questions answered" in said.output
-        said = CliRunner().invoke(app, ["report", out])
-        assert said.exit_code == 0, said.output
+            assert done.exit_code == 0, done.output
+        assert "5 of 5 questions answered" in done.output
+        done = CliRunner().invoke(app, ["report", out])
+        assert done.exit_code == 0, done.output
         page = (tmp_path / "run" / "report" / "index.html").read_text()
         assert all(emotion in page for emotion in EMOTIONS.values())

@@ -1,4 +1,4 @@
-"""What is asked: how many questions, about what, with which clips."""
+"""What is planned: how many questions, about what, with which clips."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from otoscope.models.simple import Constant
 from otoscope.processes import LaunchError
 from otoscope.prompts import PROMPTS
 from otoscope.registry import UnknownName
-from tests.audits.models import Listening
+from tests.audits.models import RecordingModel
 from tests.audits.tiny_dataset import full_row, in_memory, row, rows, write
 
 NINE = (
@@ -178,9 +178,9 @@ class TestFewShot:
             assert len(q.clips) == 5
             assert set(q.clips[:4]) <= pool
             assert q.clips[4] == q.id
-        asked = planned.fill("volume-0|few_shot")
-        assert [sound.id for sound in asked.audio_inputs] == list(
-            planned.questions[asked.question.question_id].clips
+        request = planned.fill("volume-0|few_shot")
+        assert [audio.id for audio in request.audio_inputs] == list(
+            planned.questions[request.question.question_id].clips
         )
 
     def test_the_plan_names_every_clip_that_is_heard(self, folder, tmp_path):
@@ -212,20 +212,20 @@ class TestLimitSources:
     def test_takes_whole_sources_spread_over_speakers(self, n):
         planned = plan(in_memory(self.made), limit_sources=n)
         speaker = {r["id"]: (r["source_id"], r["speaker_id"]) for r in self.made}
-        kept = Counter(speaker[q.id] for q in planned.questions.values())
-        assert len(kept) == n
-        assert set(kept.values()) == {2}
-        of_speakers = Counter(p for _, p in kept)
+        chosen = Counter(speaker[q.id] for q in planned.questions.values())
+        assert len(chosen) == n
+        assert set(chosen.values()) == {2}
+        of_speakers = Counter(p for _, p in chosen)
         assert len(of_speakers) == min(n, 4)
         assert max(of_speakers.values()) - min(of_speakers.values()) <= 1
         assert planned.partial == f"{n} of 12 sources"
 
     def test_the_order_of_rows_does_not_matter_and_fewer_are_a_part_of_more(self):
-        def kept(made, n):
+        def ids(made, n):
             return {q.id for q in plan(in_memory(made), limit_sources=n).questions.values()}
 
-        assert kept(self.made, 5) == kept(self.made[::-1], 5)
-        assert kept(self.made, 3) < kept(self.made, 5)
+        assert ids(self.made, 5) == ids(self.made[::-1], 5)
+        assert ids(self.made, 3) < ids(self.made, 5)
 
     def test_all_of_them_is_not_partial(self):
         planned = plan(in_memory(self.made), limit_sources=12)
@@ -275,26 +275,26 @@ class TestRun:
         with pytest.raises(RunError, match=r"'volume-0\|main' has another audio_sha256"):
             run(changed, Constant("increase"), out=tmp_path / "run")
 
-    def test_a_model_that_is_deaf_is_refused_before_anything_is_written(self, tmp_path):
-        class Deaf(Listening):
-            def input_fingerprint(self, asked):
+    def test_a_model_without_audio_input_is_rejected_before_anything_is_written(self, tmp_path):
+        class IgnoresAudio(RecordingModel):
+            def input_fingerprint(self, request):
                 return b"the text alone"
 
-        model = Deaf()
+        model = IgnoresAudio()
         with pytest.raises(ModelError, match="does not reach the model"):
             run(in_memory(rows(2)), model, out=tmp_path / "run")
         assert not (tmp_path / "run").exists()
-        assert model.asked == []
+        assert model.requested == []
         run(in_memory(rows(2)), model, out=tmp_path / "run", audio_input_check=False)
         assert read_about(tmp_path / "run")["hearing"] == "not checked"
-        assert len(model.asked) == 2
+        assert len(model.requested) == 2
 
-    def test_a_model_that_hears_is_told_so(self, tmp_path):
-        class Hearing(Listening):
-            def input_fingerprint(self, asked):
-                return b"".join(sound.samples.tobytes() for sound in asked.audio_inputs)
+    def test_a_model_with_audio_input_passes_the_check(self, tmp_path):
+        class UsesAudio(RecordingModel):
+            def input_fingerprint(self, request):
+                return b"".join(audio.samples.tobytes() for audio in request.audio_inputs)
 
-        run(in_memory(rows(1)), Hearing(), out=tmp_path / "run")
+        run(in_memory(rows(1)), UsesAudio(), out=tmp_path / "run")
         assert read_about(tmp_path / "run")["hearing"] == "the model is given the sound"
 
     @pytest.mark.parametrize(("rank", "world"), [(2, 2), (-1, 2), (0, 0)])
@@ -304,13 +304,13 @@ class TestRun:
 
     def test_ranks_share_the_plan_out_and_one_may_have_nothing(self, tmp_path):
         made = in_memory(rows(2))
-        asked = []
+        shares = []
         for rank in range(3):
-            model = Listening()
-            tally = run(made, model, out=tmp_path / "run", rank=rank, world=3)
-            asked.append(model.asked)
-            assert tally.n_planned == len(model.asked)
-        assert asked == [["volume-0|main"], ["volume-1|main"], []]
+            model = RecordingModel()
+            progress = run(made, model, out=tmp_path / "run", rank=rank, world=3)
+            shares.append(model.requested)
+            assert progress.n_planned == len(model.requested)
+        assert shares == [["volume-0|main"], ["volume-1|main"], []]
         assert list(load_run(tmp_path / "run")["status"]) == ["ok", "ok"]
 
     def test_a_status_that_does_not_exist_cannot_be_retried(self):

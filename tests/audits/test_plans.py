@@ -18,7 +18,7 @@ from otoscope.audits.runs import RunError, load_run, read_about, write_plan
 from otoscope.cli import app
 from otoscope.models.base import Answer
 from otoscope.prompts.parts import Clip, Question, Text
-from tests.audits.models import Listening
+from tests.audits.models import RecordingModel
 from tests.audits.test_meld import Weighing, made
 from tests.audits.tiny_dataset import full_row, in_memory, rows
 
@@ -81,7 +81,7 @@ class TestRunsOfVersion01:
 
     @pytest.fixture
     def old(self, dataset, tmp_path):
-        run(dataset, Listening(), out=tmp_path / "old")
+        run(dataset, RecordingModel(), out=tmp_path / "old")
         as_version_0_1_wrote(tmp_path / "old")
         return tmp_path / "old"
 
@@ -93,19 +93,19 @@ class TestRunsOfVersion01:
     def test_are_resumed_under_their_own_hash(self, old, dataset):
         shortened(old, 1)
         before = [(old / name).read_bytes() for name in ("run.json", "plan.parquet")]
-        model = Listening()
+        model = RecordingModel()
         run(dataset, model, out=old)
-        assert len(model.asked) == 3
+        assert len(model.requested) == 3
         assert list(load_run(old)["status"]) == ["ok"] * 4
         assert [(old / name).read_bytes() for name in ("run.json", "plan.parquet")] == before
 
     def test_of_another_plan_are_named_with_the_column(self, old, dataset):
         other = dataset.map(lambda row: {"tier": "high"})
         with pytest.raises(RunError, match=r"the plan \('volume-0\|main' has another tier\)"):
-            run(other, Listening(), out=old)
+            run(other, RecordingModel(), out=old)
 
     def test_are_compared(self, old, dataset, tmp_path):
-        run(dataset, Listening(lambda _: Answer("decrease")), out=tmp_path / "new")
+        run(dataset, RecordingModel(lambda _: Answer("decrease")), out=tmp_path / "new")
         done = CliRunner().invoke(app, ["compare", str(old), str(tmp_path / "new")])
         assert done.exit_code == 0, done.output
         assert "4 questions" in done.output
@@ -142,7 +142,7 @@ class TestColumns:
             write_plan(tmp_path, without, {}, CORE)
 
     def test_are_declared_in_run_json(self, tmp_path):
-        run(in_memory(rows(1)), Listening(), out=tmp_path / "run")
+        run(in_memory(rows(1)), RecordingModel(), out=tmp_path / "run")
         columns = read_about(tmp_path / "run")["columns"]
         assert columns["tier"] == "string"
         assert columns["no_effect"] == "bool"
@@ -177,7 +177,7 @@ class TestAnyQuestion:
         assert pair["order"] == "01"
 
     def test_runs_as_any_audit_does(self, tmp_path):
-        class Checked(Listening):
+        class Checked(RecordingModel):
             sampling_rate = 8000
 
             def input_fingerprint(self, request):
@@ -192,7 +192,9 @@ class TestAnyQuestion:
 
     def test_without_any_audio_there_is_nothing_to_check(self, tmp_path):
         question = Question("a|t", "a", "t", (Text("Yes or no?"),), ("yes", "no"))
-        Audit("text", lambda dataset: Plan([question])).run("", Listening(), out=tmp_path / "run")
+        Audit("text", lambda dataset: Plan([question])).run(
+            "", RecordingModel(), out=tmp_path / "run"
+        )
         assert read_about(tmp_path / "run")["hearing"] == "not checked: no audio"
 
     def test_offers_two_labels_or_more_or_none(self):

@@ -78,10 +78,10 @@ class Started:
         return running
 
     def end(self):
-        """Waits; what was said."""
-        told, said = self.process.communicate(timeout=MOST_S)
-        assert self.process.returncode == 0, said
-        return told
+        """Waits; the output."""
+        output, errors = self.process.communicate(timeout=MOST_S)
+        assert self.process.returncode == 0, errors
+        return output
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ MOMENTS = [
 ]
 
 
-def check(place, told, n_killed, *, batch=1):
+def check(place, output, n_killed, *, batch=1):
     """Every question has one answer; what was asked twice was in flight, and the run says it."""
     run = place / "run"
     found = load_run(run)
@@ -124,8 +124,8 @@ def check(place, told, n_killed, *, batch=1):
     assert calls.keys() == set(found["question_id"])
     n_repeated = calls.total() - N
     n_lost = len(lost_calls(sent_calls(run), lines))
-    said = re.search(r"(\d+) calls were in flight when a process stopped: asked again", told)
-    assert (int(said[1]) if said else 0) == n_lost
+    repeated = re.search(r"(\d+) calls were in flight when a process stopped: asked again", output)
+    assert (int(repeated[1]) if repeated else 0) == n_lost
     assert n_repeated <= n_lost <= n_killed * batch
     return n_repeated, n_lost
 
@@ -140,9 +140,9 @@ def test_killed_again_and_again(place, batch):
         if (place / "run" / "run.json").exists():
             assert len(load_run(place / "run")) == N
     assert n_killed == len(MOMENTS)
-    told = Started(place, "--no-cache", BATCH=str(batch)).end()
-    assert f"{N} of {N} questions answered" in told
-    n_repeated, _ = check(place, told, n_killed, batch=batch)
+    output = Started(place, "--no-cache", BATCH=str(batch)).end()
+    assert f"{N} of {N} questions answered" in output
+    n_repeated, _ = check(place, output, n_killed, batch=batch)
     assert n_repeated >= 3, "no kill met a question in flight: the test shows nothing"
     again = Started(place, "--no-cache").end()
     assert f"{N} of {N} questions answered, 0 asked now" in again
@@ -160,9 +160,9 @@ def test_what_was_written_before_a_kill_stays_as_it_is(place):
         whole = before[: before.rfind(b"\n") + 1]
         assert now.startswith(whole)
         before = now
-    told = Started(place).end()
+    output = Started(place).end()
     assert path.read_bytes().startswith(before[: before.rfind(b"\n") + 1])
-    check(place, told, 2)
+    check(place, output, 2)
 
 
 def test_the_cache_survives_as_well(place):
@@ -170,8 +170,8 @@ def test_the_cache_survives_as_well(place):
     started.wait_until(n_asked(70))
     started.kill()
     (place / "run").rename(place / "first")
-    told = Started(place).end()
-    n_cached = int(re.search(r"(\d+) of them from the answer cache", told)[1])
+    output = Started(place).end()
+    n_cached = int(re.search(r"(\d+) of them from the answer cache", output)[1])
     assert 40 <= n_cached <= 70  # the last part of a second may be lost
     assert list(load_run(place / "run")["status"]) == ["ok"] * N
 
@@ -181,9 +181,9 @@ def test_asked_to_stop(place, number):
     started = Started(place, "--no-cache")
     started.wait_until(n_asked(5))
     started.process.send_signal(number)
-    _, said = started.process.communicate(timeout=MOST_S)
+    _, errors = started.process.communicate(timeout=MOST_S)
     assert started.process.returncode != 0
-    assert "Traceback" not in said
+    assert "Traceback" not in errors
     check(place, Started(place, "--no-cache").end(), 1)
 
 
@@ -198,10 +198,10 @@ def go_on(place):
 
 def turned_away(started):
     """Ends at once with one line, which is returned."""
-    _, said = started.process.communicate(timeout=MOST_S)
+    _, errors = started.process.communicate(timeout=MOST_S)
     assert started.process.returncode == 2
-    assert "Traceback" not in said
-    return said
+    assert "Traceback" not in errors
+    return errors
 
 
 def test_a_second_process_is_turned_away(place):
@@ -227,9 +227,9 @@ class TestRanks:
         assert slow.process.poll() is None, "the slow rank was not at work meanwhile"
         go_on(place)
         slow.end()
-        told = Started(place, "--no-cache").end()  # all of it, by one process
-        assert "0 asked now" in told
-        check(place, told, 1)
+        output = Started(place, "--no-cache").end()  # all of it, by one process
+        assert "0 asked now" in output
+        check(place, output, 1)
 
     def test_a_world_of_another_size_takes_over(self, place):
         for world, n in ((2, 30), (3, 20)):
@@ -240,14 +240,14 @@ class TestRanks:
             started[0].wait_until(n_asked(n))
             for process in started:
                 process.kill()
-        told = Started(place, "--no-cache").end()
-        check(place, told, 5)
+        output = Started(place, "--no-cache").end()
+        check(place, output, 5)
 
     def test_another_size_is_turned_away_while_the_first_works(self, place):
         two = [held(place, RANK=rank, WORLD_SIZE="2") for rank in "01"]
         two[0].wait_until(n_asked(2))
-        said = turned_away(Started(place, "--no-cache"))
-        assert "processes are at work that are 2 in all, and this one is of 1" in said
+        errors = turned_away(Started(place, "--no-cache"))
+        assert "processes are at work that are 2 in all, and this one is of 1" in errors
         go_on(place)
         for started in two:
             started.end()

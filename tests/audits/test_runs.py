@@ -98,8 +98,8 @@ class TestThePlan:
         assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
     def test_answers_whose_run_json_is_gone_are_not_taken_for_this_model(self, run):
-        with open_journal(run) as book:
-            book.append("a", 1, Answer("increase"))
+        with open_journal(run) as journal:
+            journal.append("a", 1, Answer("increase"))
         (run / "run.json").unlink()
         with pytest.raises(RunError, match=r"holds answers but no run\.json"):
             write_plan(run, planned("a", "b", "c"), ABOUT, COLUMNS)
@@ -172,46 +172,46 @@ class TestThePlan:
             process.stdin.write("go\n")
             process.stdin.flush()
         for process in started:
-            _, said = process.communicate(timeout=60)
-            assert process.returncode == 0, said
+            _, output = process.communicate(timeout=60)
+            assert process.returncode == 0, output
         assert len(load_run(tmp_path / "run")) == 2000
 
 
 class TestTheJournal:
     def test_a_torn_last_line_is_passed_over_and_cut_off(self, run):
-        with open_journal(run) as book:
-            book.append("a", 1, Answer("increase"))
-            book.append("b", 1, Answer("decrease"))
+        with open_journal(run) as journal:
+            journal.append("a", 1, Answer("increase"))
+            journal.append("b", 1, Answer("decrease"))
         path = run / "answers" / "rank-000.jsonl"
         whole = path.read_bytes()
         for n in (1, 20, len(whole.splitlines(keepends=True)[1]) - 1):
             path.write_bytes(whole[:-n])
             assert [line["question_id"] for line in attempts(run)] == ["a"]
             assert list(load_run(run)["text"]) == ["increase", None, None]
-        with open_journal(run) as book:
-            book.append("b", 1, Answer("increase"))
+        with open_journal(run) as journal:
+            journal.append("b", 1, Answer("increase"))
         assert list(load_run(run)["text"]) == ["increase", "increase", None]
         assert all(json.loads(line) for line in path.read_text().splitlines())
 
     def test_a_torn_note_of_what_was_sent_is_cut_off(self, run):
-        with open_journal(run) as book:
-            book.send("a", 1)
+        with open_journal(run) as journal:
+            journal.send("a", 1)
         path = run / "answers" / "rank-000.sent"
         path.write_bytes(path.read_bytes() + b'["b"')
-        with open_journal(run) as book:
-            book.send("c", 1)
+        with open_journal(run) as journal:
+            journal.send("c", 1)
         assert list(sent_calls(run)) == [("a", 1), ("c", 1)]
 
     def test_what_was_sent_and_never_answered_is_known(self, run):
-        with open_journal(run) as book:
+        with open_journal(run) as journal:
             for question_id in "abc":
-                book.send(question_id, 1)
-            book.append("b", 1, Answer("x"))
+                journal.send(question_id, 1)
+            journal.append("b", 1, Answer("x"))
         assert lost_calls(sent_calls(run), attempts(run)) == {("a", 1), ("c", 1)}
 
     def test_a_damaged_line_is_named_and_not_passed_over(self, run):
-        with open_journal(run) as book:
-            book.append("a", 1, Answer("increase"))
+        with open_journal(run) as journal:
+            journal.append("a", 1, Answer("increase"))
         path = run / "answers" / "rank-000.jsonl"
         path.write_bytes(b"\0" * 30 + b"\n" + path.read_bytes())
         with pytest.raises(RunError, match=r"rank-000\.jsonl, line 1: damaged"):
@@ -241,9 +241,9 @@ class TestTheJournal:
         ["", "a\nb\r\nc", "\u2028 \u0085", '"{}', "häh 声", "\ud83d half a pair", "\0", None],
     )
     def test_any_text_comes_back(self, run, text):
-        with open_journal(run) as book:
-            book.append("a", 1, Answer(text))
-            book.append("b", 1, Answer("next"))
+        with open_journal(run) as journal:
+            journal.append("a", 1, Answer(text))
+            journal.append("b", 1, Answer("next"))
         expected = text and text.replace("\ud83d", "?")
         assert list(load_run(run)["text"]) == [expected, "next", None]
 
@@ -256,8 +256,8 @@ class TestTheJournal:
             ("logprobs", {"increase": np.float32(-1.5)}),
         ):
             object.__setattr__(answer, name, value)
-        with open_journal(run) as book:
-            book.append("a", 1, answer)
+        with open_journal(run) as journal:
+            journal.append("a", 1, answer)
         row = load_run(run)[0]
         assert (row["n_tokens_in"], row["wall_s"]) == (3, 0.5)
         assert json.loads(row["logprobs"]) == {"increase": -1.5}
@@ -267,8 +267,8 @@ class TestTheJournal:
             "up", Status.FILTERED, audio_truncated=True, text_truncated=True, n_tokens_in=1,
             n_tokens_out=2, wall_s=3.0, logprobs={"a": -1.0}, cost=0.5, detail="d", first_text="f",
         )  # fmt: skip
-        with open_journal(run) as book:
-            book.append("b", 7, answer, cached=True)
+        with open_journal(run) as journal:
+            journal.append("b", 7, answer, cached=True)
         row = load_run(run)[1]
         assert row["attempt"] == 7
         assert row["cached"] is True
@@ -283,33 +283,33 @@ def line(attempt, status):
 
 class TestTheDecidingAttempt:
     @pytest.mark.parametrize(
-        ("told", "number"),
+        ("lines", "number"),
         [
             ([line(1, "timeout"), line(2, "ok")], 2),
             ([line(1, "ok"), line(2, "error")], 1),
             ([line(1, "error"), line(2, "timeout")], 2),
             ([line(1, "refused"), line(2, "ok")], 2),  # --retry refused
-            ([line(1, "refused"), line(2, "error")], 1),  # --retry refused, and bad weather
+            ([line(1, "refused"), line(2, "error")], 1),  # --retry refused, and a failure
             ([line(1, "refused"), line(2, "timeout"), line(3, "filtered")], 3),
             ([line(1, "error"), line(2, "ok"), line(3, "ok")], 3),
         ],
     )
-    def test_is_the_last_final_one_or_the_last_of_all(self, told, number):
+    def test_is_the_last_final_one_or_the_last_of_all(self, lines, number):
         """In whichever rank's file they stand: files are read one after another, not by time."""
-        for order in permutations(told):
+        for order in permutations(lines):
             assert deciding(order)["q"]["attempt"] == number
 
     def test_ranks_of_another_start_do_not_count_twice(self, run):
-        with open_journal(run, 1, 2) as book:
-            book.append("b", 1, Answer(None, Status.REFUSED))
-        with open_journal(run, 0, 1) as book:
-            book.append("b", 2, Answer("increase"))
-            book.append("a", 1, Answer(None, Status.TIMEOUT))
+        with open_journal(run, 1, 2) as journal:
+            journal.append("b", 1, Answer(None, Status.REFUSED))
+        with open_journal(run, 0, 1) as journal:
+            journal.append("b", 2, Answer("increase"))
+            journal.append("a", 1, Answer(None, Status.TIMEOUT))
         found = load_run(run)
         assert list(found["status"]) == ["timeout", "ok", None]
         assert len(found) == 3
 
     def test_answers_to_questions_that_were_never_planned_do_not_count(self, run):
-        with open_journal(run) as book:
-            book.append("z", 1, Answer("increase"))
+        with open_journal(run) as journal:
+            journal.append("z", 1, Answer("increase"))
         assert list(load_run(run)["status"]) == [None, None, None]

@@ -35,8 +35,8 @@ def rows(n, *categories, **more):
 
 def full_row(i, category="volume", **more):
     """A row with the columns of a built VocalGrad that a plan goes by."""
-    kept = {"source_id": f"s{i % 5}", "speaker_id": f"p{i % 2}", "clip_id": f"c{i}", "row": i}
-    return row(i, category) | kept | more
+    stored = {"source_id": f"s{i % 5}", "speaker_id": f"p{i % 2}", "clip_id": f"c{i}", "row": i}
+    return row(i, category) | stored | more
 
 
 def in_memory(some_rows):

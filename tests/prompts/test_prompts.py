@@ -101,8 +101,8 @@ class TestEveryPrompt:
     def test_its_parser_reads_each_offered_word_as_its_label(self, name):
         prompt = PROMPTS[name]
         for word, label in prompt.answer_words.items():
-            for said in (word, f'"{word.capitalize()}."'):
-                assert PARSERS[prompt.parser](said).label == label, said
+            for text in (word, f'"{word.capitalize()}."'):
+                assert PARSERS[prompt.parser](text).label == label, text
 
     def test_its_parser_returns_no_label_it_does_not_allow(self, name):
         prompt = PROMPTS[name]

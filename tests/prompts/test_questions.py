@@ -42,14 +42,14 @@ SOURCE = {
 
 
 def test_the_main_question_about_a_clip():
-    asked = question(VOLUME, "main")
-    assert asked.question_id == f"test-volume-{CLIP_ID}|main"
-    assert asked.parts == (Text(prompt_text("main", "volume")), Clip(VOLUME["id"]))
-    assert (asked.labels, asked.label, asked.parser) == (
+    main = question(VOLUME, "main")
+    assert main.question_id == f"test-volume-{CLIP_ID}|main"
+    assert main.parts == (Text(prompt_text("main", "volume")), Clip(VOLUME["id"]))
+    assert (main.labels, main.label, main.parser) == (
         ("increase", "decrease"), "increase", "paper",
     )  # fmt: skip
-    assert asked.prompt == prompt_text("main", "volume")
-    assert asked.clips == (VOLUME["id"],)
+    assert main.prompt == prompt_text("main", "volume")
+    assert main.clips == (VOLUME["id"],)
 
 
 def test_audio_first_turns_the_two_parts_round():
@@ -58,20 +58,20 @@ def test_audio_first_turns_the_two_parts_round():
 
 
 def test_swapped_prompts_offer_decrease_first_and_keep_the_right_answer():
-    asked = question(VOLUME, "swap_order")
-    assert (asked.labels, asked.label) == (("decrease", "increase"), "increase")
+    swapped = question(VOLUME, "swap_order")
+    assert (swapped.labels, swapped.label) == (("decrease", "increase"), "increase")
 
 
-@pytest.mark.parametrize(("heard", "asked"), list(product(CATEGORIES, CATEGORIES)))
-def test_any_attribute_can_be_asked_about_any_clip(heard, asked):
-    row = row_of(heard, label=0)
-    words = asked.replace("_", " ")
+@pytest.mark.parametrize(("category", "other"), list(product(CATEGORIES, CATEGORIES)))
+def test_any_attribute_can_be_asked_about_any_clip(category, other):
+    row = row_of(category, label=0)
+    words = other.replace("_", " ")
     made = question(row, "main", attribute=words)
-    assert made == question(row, f"main@{asked}")
+    assert made == question(row, f"main@{other}")
     assert made.prompt == prompt_text("main", words)
     assert (made.clips, made.label, made.attribute) == ((row["id"],), "decrease", words)
     # the diagonal is the main question itself, so that its answers need not be asked for again
-    name = "main" if heard == asked else f"main@{asked}"
+    name = "main" if category == other else f"main@{other}"
     assert (made.prompt_name, made.question_id) == (name, f"{row['id']}|{name}")
 
 
@@ -109,10 +109,10 @@ def test_whether_another_attribute_changed_has_no_right_answer(name):
 
 
 def test_the_source_bias_question_is_the_main_one_without_a_right_answer():
-    asked = question(SOURCE, "source_bias@voice_pitch")
-    assert asked.prompt == prompt_text("main", "voice pitch")
-    assert asked.label is None
-    assert asked.clips == (SOURCE["id"],)
+    query = question(SOURCE, "source_bias@voice_pitch")
+    assert query.prompt == prompt_text("main", "voice pitch")
+    assert query.label is None
+    assert query.clips == (SOURCE["id"],)
 
 
 def test_published_class_counts():
@@ -215,12 +215,12 @@ def test_the_published_query_draws_these_places():
 
 def test_few_shot_parts_in_turn():
     pool = Pool(rows_to_learn_from() + rows_to_learn_from("echo"))
-    asked = question(VOLUME, "few_shot", pool=pool)
+    query = question(VOLUME, "few_shot", pool=pool)
     four = pool.draw("volume", CLIP_ID)
     assert Counter(label for _, label in four) == {"increase": 2, "decrease": 2}
     (id_1, label_1), (id_2, label_2), (id_3, label_3), (id_4, label_4) = four
     opening = OPENING.format(n=4, attribute="volume")
-    assert asked.parts == (
+    assert query.parts == (
         Text(f"{opening}\nExample 1 audio:\n"),
         Clip(id_1),
         Text(f"\nExample 1 label: {label_1}\nExample 2 audio:\n"),
@@ -233,8 +233,8 @@ def test_few_shot_parts_in_turn():
         Clip(VOLUME["id"]),
         Text(f"\n{CLOSING}\n{prompt_text('audio_ref', 'volume')}"),
     )
-    assert asked.label == "increase"
-    assert asked.question_id.endswith("|few_shot")
+    assert query.label == "increase"
+    assert query.question_id.endswith("|few_shot")
 
 
 def test_few_shot_examples_come_from_the_same_category_and_differ_between_queries():
