@@ -1,20 +1,20 @@
-"""The fitted observer as a model: read from a file of numbers, and never asked about its lessons.
+"""The fitted observer as a model: weights in a JSON file, evaluated on other sources only.
 
-`otoscope fit-observer` writes the file. It holds, besides the weights, which sources and speakers
-they were learned from; a run about any of these is refused.
+`otoscope fit-observer` writes the file. Beside the weights it holds the training sources and
+speakers; a run about any of these is rejected.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from otoscope.acoustics.fitted import FittedObserver, from_numbers
 from otoscope.atomic import write_atomic
-from otoscope.models.base import Answer, ModelError, Request
-from otoscope.models.simple import listen, observer_input
+from otoscope.models.base import ModelError
+from otoscope.models.simple import MeasurementModel
 from otoscope.version import __version__
 
 KIND = "fitted observer"
@@ -24,14 +24,14 @@ WAY_OUT = "write one with: otoscope fit-observer --dataset FOLDER --out observer
 
 @dataclass(frozen=True)
 class TrainedOn:
-    """The clips an observer has learned from.
+    """An observer's training clips.
 
     Attributes:
         dataset, revision, split: Where they are from, as it was named.
-        content_sha256: Of the ids and audio hashes of all clips learned from.
-        profiles: By whose rules they were made; empty where the rows do not say.
+        content_sha256: Of the ids and audio hashes of all clips.
+        profiles: Of the gradients; empty where the rows do not say.
         n_clips: How many of each category.
-        sources, speakers: Whom they are of.
+        sources, speakers: Of the clips.
     """
 
     dataset: str
@@ -46,43 +46,37 @@ class TrainedOn:
     @property
     def summary(self) -> dict[str, Any]:
         """The same with counts instead of names."""
-        told = asdict(self)
-        n_sources, n_speakers = len(told.pop("sources")), len(told.pop("speakers"))
-        return told | {
-            "profiles": list(self.profiles),
-            "n_sources": n_sources,
-            "n_speakers": n_speakers,
-        }
+        names = asdict(self)
+        n_sources, n_speakers = len(names.pop("sources")), len(names.pop("speakers"))
+        counts = {"n_sources": n_sources, "n_speakers": n_speakers}
+        return names | {"profiles": list(self.profiles)} | counts
 
 
-class FittedObserverModel:
-    """Answers from weights learned elsewhere, see `otoscope.acoustics.fitted`."""
+class FittedObserverModel(MeasurementModel):
+    """Answers from fitted weights, see `otoscope.acoustics.fitted`."""
 
     def __init__(self, observer: FittedObserver, trained_on: TrainedOn) -> None:
-        self.observer, self.trained_on = observer, trained_on
+        self.observer: FittedObserver = observer
+        self.trained_on = trained_on
+
+    @property
+    def categories(self) -> Container[str]:
+        """Those with weights."""
+        return self.observer.weights
 
     @property
     def description(self) -> dict[str, Any]:
-        """What it has learned from, and a hash of what it has learned."""
-        learned = json.dumps(self.observer.numbers(), sort_keys=True)
+        """What it was trained on, and a hash of its weights."""
+        weights = json.dumps(self.observer.numbers(), sort_keys=True)
         return {
             "kind": "fitted",
             "categories": list(self.observer.weights),
-            "weights_sha256": hashlib.sha256(learned.encode()).hexdigest(),
+            "weights_sha256": hashlib.sha256(weights.encode()).hexdigest(),
             "trained_on": self.trained_on.summary,
         }
 
-    def answer(self, questions: Sequence[Request]) -> list[Answer]:
-        """`increase` or `decrease`; refuses what it cannot measure or has not learned."""
-        observer = self.observer
-        return [listen(request, observer.weights, observer.answer) for request in questions]
-
-    def input_fingerprint(self, request: Request) -> bytes:
-        """The samples of the clip asked about, and its span."""
-        return observer_input(request)
-
     def check_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Refuses rows of a source or speaker it has learned from.
+        """Rejects rows of its training sources or speakers.
 
         Raises:
             ModelError: There are such rows.
@@ -91,8 +85,8 @@ class FittedObserverModel:
         shared = overlap(rows, self.trained_on.sources, self.trained_on.speakers)
         if shared:
             raise ModelError(
-                f"this observer was trained on {shared} that it is to be asked about; ask about "
-                "others, or fit it on a split whose speakers are not in this one"
+                f"this observer was trained on {shared} of this dataset; take other rows, or fit "
+                "it on a split whose speakers are not in this one"
             )
 
     def save(self, path: Path) -> None:
@@ -137,7 +131,7 @@ def overlap(
 
 
 def open_fitted(name: str | None, revision: str | None = None) -> FittedObserverModel:
-    """`fitted_observer:FILE`.
+    """`fitted:FILE`.
 
     Raises:
         ModelError: There is no such file, it is not of this kind, or of another version.

@@ -17,8 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from otoscope.acoustics.codec import AudioError
-from otoscope.models.audio import RESAMPLER
-from otoscope.models.audio_files import FORMATS, audio_file
+from otoscope.models.audio import FORMATS, RESAMPLER, audio_file
 from otoscope.models.base import Answer, AudioInput, ModelError, Request, Status
 from otoscope.models.in_flight import LoopThread, as_they_arrive
 from otoscope.models.presets import PRESETS, Preset

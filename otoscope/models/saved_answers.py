@@ -1,18 +1,21 @@
-"""Files of saved answers: JSONL, CSV or Parquet into rows, each with the place where it stands."""
+"""Files of saved answers: JSONL, CSV or Parquet into rows, each with where it stands."""
 
 import csv
 import glob
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from otoscope.models.base import ModelError
 
-Row = Mapping[str, Any]
-Placed = tuple[str, Row]
-"""A row behind the file and line it comes from."""
+LOG = logging.getLogger(__name__)
+
+SavedRow = Mapping[str, Any]
+LocatedRow = tuple[str, SavedRow]
+"""A row, after the file and line that it is from."""
 
 
 def find_files(kind: str, name: str | None) -> list[Path]:
@@ -33,40 +36,36 @@ def find_files(kind: str, name: str | None) -> list[Path]:
     return paths
 
 
-def read_rows(paths: Sequence[Path]) -> tuple[list[Placed], int]:
-    """All rows with where each stands, and the number of unfinished last lines.
+def read_rows(paths: Sequence[Path]) -> list[LocatedRow]:
+    """All rows with where each stands. An incomplete last line of JSONL is logged and skipped.
 
     Raises:
         ModelError: A file of another kind, one that cannot be read, or no rows at all.
     """
-    found: list[Placed] = []
-    n_torn = 0
+    rows: list[LocatedRow] = []
     for path in paths:
         reader = _READERS.get(path.suffix.lower())
         if reader is None:
             raise ModelError(f"{path}: saved answers are read from {sorted(_READERS)} files")
         try:
-            for place, row in reader(path):
-                n_torn += row is None
-                if row is not None:
-                    found.append((f"{path}: {place}", row))
+            rows += [(f"{path}: {where}", row) for where, row in reader(path)]
         except (OSError, ValueError, csv.Error) as error:
-            raise ModelError(f"{path}: cannot be read ({_first_line(error)})") from error
-    if not found:
+            line = (str(error).splitlines() or [type(error).__name__])[0]
+            raise ModelError(f"{path}: cannot be read ({line})") from error
+    if not rows:
         raise ModelError(f"{', '.join(map(str, paths))}: no answers in it")
-    return found, n_torn
+    return rows
 
 
-def _jsonl(path: Path) -> Iterator[tuple[str, Row | None]]:
-    """Rows, and None for a last line that a killed writer left unfinished."""
+def _jsonl(path: Path) -> Iterator[LocatedRow]:
     for number, line in enumerate(path.read_bytes().splitlines(keepends=True), start=1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
         except ValueError:
-            if not line.endswith(b"\n"):
-                yield f"line {number}", None
+            if not line.endswith(b"\n"):  # its writer was killed
+                LOG.warning("%s: line %d is incomplete and is left out", path, number)
                 return
             raise ValueError(f"line {number} is not JSON") from None
         if not isinstance(row, dict):
@@ -74,50 +73,46 @@ def _jsonl(path: Path) -> Iterator[tuple[str, Row | None]]:
         yield f"line {number}", row
 
 
-def _csv(path: Path) -> Iterator[tuple[str, Row]]:
+def _csv(path: Path) -> Iterator[LocatedRow]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         for number, row in enumerate(csv.DictReader(file, strict=True), start=1):
             yield f"row {number}", row
 
 
-def _parquet(path: Path) -> Iterator[tuple[str, Row]]:
+def _parquet(path: Path) -> Iterator[LocatedRow]:
     import pyarrow.parquet
 
     for number, row in enumerate(pyarrow.parquet.read_table(path).to_pylist(), start=1):
         yield f"row {number}", row
 
 
-_READERS: dict[str, Callable[[Path], Iterator[tuple[str, Row | None]]]] = {
+_READERS: dict[str, Callable[[Path], Iterator[LocatedRow]]] = {
     ".jsonl": _jsonl,
     ".csv": _csv,
     ".parquet": _parquet,
 }
 
 
-def given(row: Row, column: str) -> str | None:
-    """A text that is there; empty cells of a CSV are not, nor is NaN."""
+def text_in(row: SavedRow, column: str) -> str | None:
+    """A text, or None where the cell is missing, empty or NaN."""
     value = row.get(column)
     return None if value is None or value == "" or value != value else str(value)
 
 
-def whole(row: Row, column: str) -> int | None:
-    """A number that is there."""
-    value = given(row, column)
+def number_in(row: SavedRow, column: str) -> int | None:
+    """A whole number, or None."""
+    value = text_in(row, column)
     return None if value is None else int(float(value))
 
 
-def true(row: Row, column: str) -> bool:
+def flag_in(row: SavedRow, column: str) -> bool:
     """Whether a flag is set; the texts of a CSV count too."""
-    return (given(row, column) or "").lower() in ("true", "1", "1.0")
+    return (text_in(row, column) or "").lower() in ("true", "1", "1.0")
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """SHA-256 of the files, one after another: an answer is cached by what it was read from."""
+    """SHA-256 of the files, one after another; part of the key that answers are cached by."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

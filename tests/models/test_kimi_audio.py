@@ -140,7 +140,7 @@ def test_what_it_is_given_changes_with_the_sound(kimi):
 
 def test_a_long_clip_is_refused_or_flagged(kimi, tmp_path):
     long = clip(seconds=31, rate=16000)
-    with pytest.raises(ModelError, match=r"31\.00 s but the model hears at most 30 s"):
+    with pytest.raises(ModelError, match=r"31\.00 s but the model takes at most 30 s"):
         kimi.answer([ask(long)])
     flagging = KimiAudio(str(tmp_path), on_long="flag")
     (answer,) = flagging.answer([ask(long)])

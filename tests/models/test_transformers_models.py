@@ -233,7 +233,7 @@ class TestWindow:
         return model.max_audio_s + 1
 
     def test_a_longer_clip_is_refused(self, model):
-        with pytest.raises(ModelError, match=r"lasts .* but the model hears at most"):
+        with pytest.raises(ModelError, match=r"lasts .* but the model takes at most"):
             model.answer([ask("Louder?", clip(seconds=self.too_long(model), rate=16000))])
 
     def test_or_its_beginning_is_heard_and_flagged(self, model, family, checkpoints):
