@@ -4,26 +4,10 @@ A dataset gives a plan and a recipe (`plan.py`); `build` writes its shards, `wri
 folder a Hub repository, and `open_build` reads it back.
 """
 
+# ruff: noqa: F401
 from builders.building.build_folder import build
 from builders.building.finished import FinishedBuild, open_build, stored_rows
 from builders.building.folder import BuildError, owned
 from builders.building.libraries import library_versions
 from builders.building.plan import DatasetRow, Recipe, Shard, blocks, fingerprint_of, shard_file
 from builders.building.repository import write_readme
-
-__all__ = [
-    "BuildError",
-    "DatasetRow",
-    "FinishedBuild",
-    "Recipe",
-    "Shard",
-    "blocks",
-    "build",
-    "fingerprint_of",
-    "library_versions",
-    "open_build",
-    "owned",
-    "shard_file",
-    "stored_rows",
-    "write_readme",
-]

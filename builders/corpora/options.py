@@ -1,19 +1,30 @@
 """Opens or verifies the corpus that a command names by `KIND[:WHERE][@REVISION]` and options."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
+
+from typer import Option
 
 from builders.corpora import CORPORA, VERIFIERS
 from builders.corpora.base import SILENT, Corpus, CorpusError
+from otoscope.cli.options import option_group
 from otoscope.progress import Progress
 
 FOR_EVERY_CORPUS = ("limit_sources", "on_error")
 """Options that whoever builds from a corpus applies too; never rejected."""
+
+
+class OnError(StrEnum):
+    """What to do about a source that cannot be used."""
+
+    STOP = "stop"
+    SKIP = "skip"
 
 
 @dataclass(frozen=True)
@@ -23,24 +34,53 @@ class CorpusOptions:
     An option at its default counts as not given, and the corpus uses its own default.
     """
 
-    source: str
-    splits: str = "test"
-    selection: str = "published"
-    microphone: str = "mic1"
-    metadata: Path | None = None
-    licence: str = "unknown"
-    attribution: str = ""
-    language: str = ""
-    from_split: str = "test"
-    config: str = ""
-    audio_column: str = "audio"
-    limit_sources: int | None = None
-    on_error: str = "stop"
-
-    @classmethod
-    def from_options(cls, options: Mapping[str, Any]) -> "CorpusOptions":
-        """Takes its fields from all options of a command."""
-        return cls(**{f.name: options[f.name] for f in fields(cls) if f.name in options})
+    source: Annotated[
+        str,
+        Option(
+            help="Corpus: KIND[:WHERE], one of `voices[:N]` (N sources; the voices ship in "
+            "packages), `vctk:PATH`, `folder:PATH`, `cv-spontaneous:PATH`, "
+            "`dataset:PATH_OR_REPO`, `loquacious[:REPO_OR_FOLDER]`; the last two with "
+            "`@REVISION` when read from the Hub."
+        ),
+    ] = "voices:40"
+    splits: Annotated[
+        str, Option(help="Splits to build, comma-separated: test, train, validation.")
+    ] = "test"
+    selection: Annotated[
+        str,
+        Option(
+            help="Selection of clips: `published` (our draw by the published rules), `frozen` "
+            "(the published list; vctk, loquacious), `all` (every clip; vctk)."
+        ),
+    ] = "published"
+    microphone: Annotated[str, Option(help="Microphone of VCTK 0.92: `mic1` or `mic2`.")] = "mic1"
+    metadata: Annotated[
+        Path | None,
+        Option(
+            help="Metadata (folder): CSV with file_name and, if known, speaker_id, sentence_id, "
+            "transcript, split, onset_sec, offset_sec, item_id, clip_id; `metadata.csv` when "
+            "absent."
+        ),
+    ] = None
+    licence: Annotated[
+        str, Option(help="Licence for the card (folder, dataset): a Hub identifier.")
+    ] = "unknown"
+    attribution: Annotated[str, Option(help="Attribution for the card (folder, dataset).")] = ""
+    language: Annotated[str, Option(help="Language code for the card (folder, dataset).")] = ""
+    from_split: Annotated[str, Option(help="Split to read (dataset).")] = "test"
+    config: Annotated[str, Option(help="Dataset config.")] = ""
+    audio_column: Annotated[str, Option(help="Audio column (dataset).")] = "audio"
+    limit_sources: Annotated[
+        int | None,
+        Option(
+            min=1,
+            help="Use at most N sources of each split; spread over speakers, or the first rows of "
+            "a dataset before it is divided into splits.",
+        ),
+    ] = None
+    on_error: Annotated[OnError, Option(help="Policy for a source that cannot be used.")] = (
+        OnError.STOP
+    )
 
     @property
     def kind(self) -> str:
@@ -63,6 +103,16 @@ class CorpusOptions:
             f.name: value for f in fields(self)[1:] if (value := getattr(self, f.name)) != f.default
         }
         return given | ({"splits": self.split_names} if "splits" in given else {})
+
+
+def corpus_options(*without: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds the fields of `CorpusOptions` to a command, which receives them as `options`.
+
+    Args:
+        without: Fields that are no options of this command.
+    """
+    added = {f.name: (f.type, f.default) for f in fields(CorpusOptions) if f.name not in without}
+    return option_group("options", added, CorpusOptions)
 
 
 class Verification(Protocol):

@@ -76,37 +76,49 @@ WEIGHTS = ("dtype", "device_map", "on_long", "trust_remote_code")
 """Options about loading a transformers model, whatever is done with it then."""
 
 
+def option_group(
+    argument: str, options: Mapping[str, tuple[Any, Any]], combine: Callable[..., Any]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds options to a command, which receives them together as one argument.
+
+    Args:
+        argument: Name of that argument in the command's signature.
+        options: Name to annotation and default.
+        combine: Takes the values by name, and returns the argument.
+    """
+
+    def extended(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def called(**values: Any) -> Any:
+            group = combine(**{name: values.pop(name) for name in options})
+            return command(**values, **{argument: group})
+
+        signature = inspect.signature(command)
+        own = [p for name, p in signature.parameters.items() if name != argument]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        added = [
+            inspect.Parameter(name, keyword, default=default, annotation=annotation)
+            for name, (annotation, default) in options.items()
+        ]
+        parameters = [*(p.replace(kind=keyword) for p in own), *added]
+        called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {p.name: p.annotation for p in parameters}
+        return called
+
+    return extended
+
+
 def model_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Adds model options to a command, which receives those given as the dict `model_options`.
 
     Args:
         names: Keys of `MODEL_OPTIONS`; all of them when absent.
     """
-    chosen = {name: MODEL_OPTIONS[name] for name in names or MODEL_OPTIONS}
-
-    def extended(command: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(command)
-        def called(**values: Any) -> Any:
-            given = {name: values.pop(name) for name in chosen}
-            return command(**values, model_options=_given(given))
-
-        signature = inspect.signature(command)
-        own = {k: p for k, p in signature.parameters.items() if k != "model_options"}
-        added = {
-            name: inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=False if name == "trust_remote_code" else None,
-                annotation=annotation,
-            )
-            for name, annotation in chosen.items()
-        }
-        parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in {**own, **added}.values()]
-        called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        called.__annotations__ = {p.name: p.annotation for p in parameters}
-        return called
-
-    return extended
+    chosen = {
+        name: (MODEL_OPTIONS[name], False if name == "trust_remote_code" else None)
+        for name in names or MODEL_OPTIONS
+    }
+    return option_group("model_options", chosen, lambda **values: _given(values))
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,25 +1,25 @@
 """A new dataset and a new corpus: two files of under 60 lines, used and thrown away."""
 
-import importlib
 import shutil
 import sys
 
 import pytest
 
 from builders import DATASETS
-from builders.corpora.options import CORPORA, CorpusOptions, open_corpus
-from otoscope.progress import Progress
+from builders.corpora import CORPORA
+from builders.corpora.options import CorpusOptions, open_corpus
 from tests.builders.test_datasets import assert_is_a_dataset
 
 CORPUS = '''\
 """Three tones."""
+from pathlib import Path
 import numpy as np, soundfile
 from builders.corpora.base import Corpus, SourceClip
 
-def open_tones(options, splits, progress):
+def open_tones(where, *, splits=("test",)):
     clips = []
     for i in range(3):
-        path = options.metadata / f"tone{i}.wav"
+        path = Path(where) / f"tone{i}.wav"
         wave = np.sin(np.arange(8_000) * (i + 1) / 10)
         soundfile.write(path, wave, 8_000)
         clips.append(SourceClip(f"tone{i}", f"tone{i}", splits[0], i, path))
@@ -94,7 +94,7 @@ def toys(tmp_path, monkeypatch):
     for name, code in (("tone_corpus", CORPUS), ("tone_dataset", DATASET)):
         (tmp_path / "code" / name).mkdir(parents=True)
         (tmp_path / "code" / name / "__init__.py").write_text(code)
-    monkeypatch.setitem(CORPORA, "tones", importlib.import_module("tone_corpus").open_tones)
+    monkeypatch.setitem(CORPORA, "tones", "tone_corpus:open_tones")
     monkeypatch.setitem(DATASETS, "tones", "tone_dataset")
     yield
     shutil.rmtree(tmp_path / "code")
@@ -104,6 +104,6 @@ def toys(tmp_path, monkeypatch):
 
 def test_a_new_dataset_and_a_new_corpus_take_one_short_file_each(toys, tmp_path):
     assert max(len(code.splitlines()) for code in (CORPUS, DATASET)) < 60
-    corpus = open_corpus(CorpusOptions("tones", metadata=tmp_path), Progress())
+    corpus = open_corpus(CorpusOptions(f"tones:{tmp_path}"))
     loaded = assert_is_a_dataset("tones", corpus, tmp_path)
     assert loaded["test"]["high"] == [False, False, True]

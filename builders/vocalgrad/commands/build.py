@@ -7,22 +7,7 @@ from typing import Annotated
 import typer
 
 from builders.corpora.beeps import open_beeps
-from builders.corpora.command_options import (
-    Attribution,
-    AudioColumn,
-    Config,
-    FromSplit,
-    Language,
-    Licence,
-    Limit,
-    Metadata,
-    Microphone,
-    Selection,
-    Splits,
-    Where,
-    corpus_options,
-)
-from builders.corpora.options import open_corpus
+from builders.corpora.options import CorpusOptions, corpus_options, open_corpus
 from builders.corpora.reading.partition import leaks
 from builders.vocalgrad.commands.options import (
     Corrections,
@@ -34,7 +19,7 @@ from builders.vocalgrad.commands.options import (
 )
 from builders.vocalgrad.finishing import finish
 from builders.vocalgrad.measuring.measurement import Verify
-from builders.vocalgrad.planning.build_plan import OnError, plan_build
+from builders.vocalgrad.planning.build_plan import plan_build
 from builders.vocalgrad.planning.corrections import read_corrections
 from builders.vocalgrad.planning.estimate import TYPICAL_S, BuildSize, estimate, unspoken_plan
 from builders.vocalgrad.rendering.rows import build as build_dataset
@@ -43,26 +28,16 @@ from otoscope.cli.options import Overwrite, Profile
 from otoscope.progress import ProgressBars
 
 
+@corpus_options()
 def build(
-    context: typer.Context,
+    *,
+    options: CorpusOptions,
     out: Annotated[
         Path | None,
         typer.Option(
             help="Output: the dataset folder; `vocalgrad` or `vocalgrad-controlled` when absent."
         ),
     ] = None,
-    source: Where = "voices:40",
-    splits: Splits = "test",
-    selection: Selection = "published",
-    microphone: Microphone = "mic1",
-    metadata: Metadata = None,
-    licence: Licence = "unknown",
-    attribution: Attribution = "",
-    language: Language = "",
-    from_split: FromSplit = "test",
-    config: Config = "",
-    audio_column: AudioColumn = "audio",
-    limit_sources: Limit = None,
     categories: Annotated[
         str, typer.Option(help="Categories, comma-separated; all when absent.")
     ] = "",
@@ -72,9 +47,6 @@ def build(
     on_nothing_found: NothingFound = Policy.REJECT,
     on_short: Short = Policy.KEEP,
     on_loud_start: LoudStart = Policy.QUIETEST_FLOOR,
-    on_error: Annotated[
-        OnError, typer.Option(help="Policy for a source that cannot be used.")
-    ] = OnError.STOP,
     verify: Annotated[Verify, typer.Option(help="Clips to measure.")] = Verify.SAMPLE,
     num_proc: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
     overwrite: Overwrite = False,
@@ -87,7 +59,6 @@ def build(
     The same command resumes a build that was stopped. The bytes do not depend on --num-proc.
     """
     progress = ProgressBars()
-    options = corpus_options(context)
     out = out or Path("vocalgrad" if profile == "paper" else f"vocalgrad-{profile}")
     if dry_run and options.kind == "voices":
         unspoken = unspoken_plan(options, _names(categories), profile=profile, beeps=beeps)
@@ -101,8 +72,8 @@ def build(
         profile=profile,
         policies=span_policies(on_nothing_found, on_short, on_loud_start),
         corrections=read_corrections(corrections) if corrections else None,
-        on_error=on_error,
-        limit_sources=limit_sources,
+        on_error=options.on_error,
+        limit_sources=options.limit_sources,
         progress=progress,
     )
     plan, survey, corpus = planned

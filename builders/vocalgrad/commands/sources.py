@@ -6,47 +6,24 @@ from typing import Annotated
 
 import typer
 
-from builders.corpora.command_options import (
-    AudioColumn,
-    Config,
-    FromSplit,
-    Limit,
-    Metadata,
-    Microphone,
-    Selection,
-    Splits,
-    Where,
-    corpus_options,
-)
-from builders.corpora.options import CorpusOptions, open_corpus, verify_corpus
+from builders.corpora.options import CorpusOptions, corpus_options, open_corpus, verify_corpus
 from builders.vocalgrad.planning.build_plan import limited
 from otoscope.progress import ProgressBars
 
 
-def list_sources(
-    context: typer.Context,
-    source: Where = "voices:40",
-    splits: Splits = "test",
-    selection: Selection = "published",
-    microphone: Microphone = "mic1",
-    metadata: Metadata = None,
-    from_split: FromSplit = "test",
-    config: Config = "",
-    audio_column: AudioColumn = "audio",
-    limit_sources: Limit = None,
-) -> None:
+@corpus_options("licence", "attribution", "language", "on_error")
+def list_sources(*, options: CorpusOptions) -> None:
     """Prints the selected source clips as CSV.
 
     python -m builders.vocalgrad sources list --source vctk:/data/VCTK-Corpus
     """
-    corpus = open_corpus(
-        corpus_options(context), ProgressBars(write_line=lambda line: typer.echo(line, err=True))
-    )
+    progress = ProgressBars(write_line=lambda line: typer.echo(line, err=True))
+    corpus = open_corpus(options, progress)
     writer = csv.writer(sys.stdout)
     writer.writerow(
         ["split", "item_id", "clip_id", "speaker_id", "sentence_id", "path", "transcript"]
     )
-    for s in limited(corpus.sources, limit_sources):
+    for s in limited(corpus.sources, options.limit_sources):
         writer.writerow(
             [s.split, s.item_id, s.clip_id, s.speaker_id, s.sentence_id, s.path, s.transcript]
         )
@@ -60,7 +37,9 @@ def verify_sources(
             "`loquacious[:REPO_OR_FOLDER]`, with `@REVISION` when read from the Hub."
         ),
     ],
-    microphone: Microphone = "mic1",
+    microphone: Annotated[
+        str, typer.Option(help="Microphone of VCTK 0.92: `mic1` or `mic2`.")
+    ] = "mic1",
 ) -> None:
     """Compares a corpus with the published list of test clips; exit code 1 where they differ.
 

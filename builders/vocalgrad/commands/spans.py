@@ -5,19 +5,7 @@ from pathlib import Path
 import typer
 
 from builders.building.folder import plain_disk_errors
-from builders.corpora.command_options import (
-    AudioColumn,
-    Config,
-    FromSplit,
-    Limit,
-    Metadata,
-    Microphone,
-    Selection,
-    Splits,
-    Where,
-    corpus_options,
-)
-from builders.corpora.options import open_corpus
+from builders.corpora.options import CorpusOptions, corpus_options, open_corpus
 from builders.vocalgrad.commands.options import (
     Corrections,
     LoudStart,
@@ -35,18 +23,11 @@ from otoscope.cli.options import OutPage
 from otoscope.progress import ProgressBars
 
 
+@corpus_options("licence", "attribution", "language", "on_error")
 def spans(
-    context: typer.Context,
+    *,
+    options: CorpusOptions,
     out: OutPage = Path("spans.html"),
-    source: Where = "voices:40",
-    splits: Splits = "test",
-    selection: Selection = "published",
-    microphone: Microphone = "mic1",
-    metadata: Metadata = None,
-    from_split: FromSplit = "test",
-    config: Config = "",
-    audio_column: AudioColumn = "audio",
-    limit_sources: Limit = None,
     corrections: Corrections = None,
     on_nothing_found: NothingFound = Policy.REJECT,
     on_short: Short = Policy.KEEP,
@@ -59,9 +40,9 @@ def spans(
     The page saves a CSV of corrections, which `build --corrections` and this command read.
     """
     progress = ProgressBars()
-    corpus = open_corpus(corpus_options(context), progress)
+    corpus = open_corpus(options, progress)
     known = read_corrections(corrections) if corrections else None
-    sources = limited(corpus.sources, limit_sources)
+    sources = limited(corpus.sources, options.limit_sources)
     with progress.bar("Detecting speech spans", len(sources)) as step:
         seen = survey(
             sources,

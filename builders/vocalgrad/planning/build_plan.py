@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import NamedTuple
 
 from builders.building.folder import BuildError
 from builders.building.plan import SPLITS
 from builders.corpora.base import Corpus, SourceClip
+from builders.corpora.options import OnError
 from builders.vocalgrad.planning.corrections import Correction
 from builders.vocalgrad.planning.plan import Plan, chosen_categories
 from builders.vocalgrad.planning.survey import (
@@ -19,13 +19,6 @@ from builders.vocalgrad.planning.survey import (
 )
 from otoscope.acoustics.spans import DEFAULT_POLICIES
 from otoscope.progress import Progress
-
-
-class OnError(StrEnum):
-    """What to do about a source that cannot be used."""
-
-    STOP = "stop"
-    SKIP = "skip"
 
 
 class PlannedBuild(NamedTuple):

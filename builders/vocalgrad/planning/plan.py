@@ -35,6 +35,15 @@ SLOWEST_RATE = 0.6  # speaking speed lengthens a clip by at most this
 MAX_CLIP_BYTES = 50_000_000
 FLAC_SHARE = 0.6  # of PCM, on speech with a little noise; for estimates only
 
+OF_SOURCE = (
+    "item_id", "clip_id", "split", "position", "speaker_id", "sentence_id", "transcript",
+)  # fmt: skip
+OF_CLIP = (
+    "sampling_rate", "n_channels", "n_samples", "bit_depth", "subtype", "span", "span_origin",
+    "pcm_sha256",
+)  # fmt: skip
+"""What of a source is part of the fingerprint. The names are hashed too: they stay as they are."""
+
 Kind = Literal["gradient", "source", "beep"]
 
 
@@ -90,26 +99,10 @@ class SurveyedClip:
         return int(self.pcm_bytes / SLOWEST_RATE)
 
     def fingerprinted(self) -> dict[str, Any]:
-        """What decides the bytes of its rows. These keys are hashed: they stay as they are."""
-        s = self.source
+        """What decides the bytes of its rows."""
         return {
-            "source": {
-                "item_id": s.item_id,
-                "clip_id": s.clip_id,
-                "split": s.split,
-                "position": s.position,
-                "speaker_id": s.speaker_id,
-                "sentence_id": s.sentence_id,
-                "transcript": s.transcript,
-            },
-            "sampling_rate": self.sampling_rate,
-            "n_channels": self.n_channels,
-            "n_samples": self.n_samples,
-            "bit_depth": self.bit_depth,
-            "subtype": self.subtype,
-            "span": self.span,
-            "span_origin": self.span_origin,
-            "pcm_sha256": self.pcm_sha256,
+            "source": {name: getattr(self.source, name) for name in OF_SOURCE},
+            **{name: getattr(self, name) for name in OF_CLIP},
             "left_out": self.omitted,
         }
 

@@ -30,25 +30,26 @@ class FinishedClip:
     """All that the columns of one row are computed from.
 
     Attributes:
-        surveyed: Its source.
-        category, profile: `source` for an unmodified clip.
+        plan, surveyed: Of the build, and of its source.
+        category: `source` for an unmodified clip.
         clip_id: The published id.
-        flac: The encoded sound.
+        flac: The encoded audio.
         span: Of speech, in samples.
         row: Position in the published manifest order.
-        generator_version: Of the plan.
+        condition, rendering: None for an unmodified clip.
         clipped_fraction: Share of samples beyond full scale.
         turned_down: Whether this clip alone was scaled down to fit full scale.
     """
 
+    plan: Plan
     surveyed: SurveyedClip
     category: str
-    profile: str
     clip_id: str
     flac: bytes
     span: tuple[int, int]
     row: int
-    generator_version: str
+    condition: Condition | None = None
+    rendering: Rendering | None = None
     clipped_fraction: float = 0.0
     turned_down: bool = False
 
@@ -58,26 +59,18 @@ class FinishedClip:
         return f"{self.surveyed.source.split}-{self.category}-{self.clip_id}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChangedClip(FinishedClip):
-    """A clip made under a condition."""
-
-    condition: Condition
-    rendering: Rendering
-
-
 class ClipColumn(NamedTuple):
-    """A column: its type, and its value for a clip.
+    """A column.
 
     Attributes:
         type: None for audio, whose type has the sampling rate.
-        value: Of any clip.
-        of_changed: Of a changed clip; the column is null for unmodified ones.
+        value: From a `FinishedClip`.
+        of_changed: Whether only changed clips have it; it is null for unmodified ones.
     """
 
     type: Any
-    value: Callable[[FinishedClip], object] | None = None
-    of_changed: Callable[[ChangedClip], object] | None = None
+    value: Callable[[Any], object]
+    of_changed: bool = False
 
 
 _TEXT, _NUMBER = datasets.Value("string"), datasets.Value("float64")
@@ -91,17 +84,20 @@ COLUMNS: dict[str, ClipColumn] = {
     "id": ClipColumn(_TEXT, lambda c: c.row_id),
     "audio": ClipColumn(None, lambda c: audio_of(c.row_id, c.flac)),
     "category": ClipColumn(_TEXT, lambda c: c.category),
-    "attribute": ClipColumn(_TEXT, of_changed=lambda c: attribute_of(c.category)),
+    "attribute": ClipColumn(_TEXT, lambda c: attribute_of(c.category), of_changed=True),
     "label": ClipColumn(
         datasets.ClassLabel(names=LABEL_NAMES),
-        of_changed=lambda c: LABEL_NAMES.index(LABELS[c.condition.direction]),
+        lambda c: LABEL_NAMES.index(LABELS[c.condition.direction]),
+        of_changed=True,
     ),
-    "prompt": ClipColumn(_TEXT, of_changed=lambda c: prompt_text("main", attribute_of(c.category))),
+    "prompt": ClipColumn(
+        _TEXT, lambda c: prompt_text("main", attribute_of(c.category)), of_changed=True
+    ),
     "clip_id": ClipColumn(_TEXT, lambda c: c.clip_id),
-    "direction": ClipColumn(_TEXT, of_changed=lambda c: c.condition.direction),
-    "curve": ClipColumn(_TEXT, of_changed=lambda c: c.condition.curve),
-    "tier": ClipColumn(_TEXT, of_changed=lambda c: c.condition.tier),
-    "profile": ClipColumn(_TEXT, lambda c: c.profile),
+    "direction": ClipColumn(_TEXT, lambda c: c.condition.direction, of_changed=True),
+    "curve": ClipColumn(_TEXT, lambda c: c.condition.curve, of_changed=True),
+    "tier": ClipColumn(_TEXT, lambda c: c.condition.tier, of_changed=True),
+    "profile": ClipColumn(_TEXT, lambda c: c.plan.profile if c.condition else c.category),
     "source_id": ClipColumn(_TEXT, lambda c: c.surveyed.source.clip_id),
     "speaker_id": ClipColumn(_TEXT, lambda c: c.surveyed.source.speaker_id),
     "sentence_id": ClipColumn(_TEXT, lambda c: c.surveyed.source.sentence_id),
@@ -111,11 +107,13 @@ COLUMNS: dict[str, ClipColumn] = {
     "source_span_start_s": ClipColumn(_NUMBER, lambda c: _seconds(c, c.surveyed.span[0])),
     "source_span_end_s": ClipColumn(_NUMBER, lambda c: _seconds(c, c.surveyed.span[1])),
     "span_origin": ClipColumn(_TEXT, lambda c: c.surveyed.span_origin),
-    "start_value": ClipColumn(_NUMBER, of_changed=lambda c: c.rendering.trajectory.start),
-    "end_value": ClipColumn(_NUMBER, of_changed=lambda c: c.rendering.trajectory.end),
+    "start_value": ClipColumn(_NUMBER, lambda c: c.rendering.trajectory.start, of_changed=True),
+    "end_value": ClipColumn(_NUMBER, lambda c: c.rendering.trajectory.end, of_changed=True),
     "clipped_fraction": ClipColumn(_NUMBER, lambda c: c.clipped_fraction),
-    "no_effect": ClipColumn(datasets.Value("bool"), of_changed=lambda c: c.rendering.no_effect),
-    "generator_version": ClipColumn(_TEXT, lambda c: c.generator_version),
+    "no_effect": ClipColumn(
+        datasets.Value("bool"), lambda c: c.rendering.no_effect, of_changed=True
+    ),
+    "generator_version": ClipColumn(_TEXT, lambda c: c.plan.generator_version),
     "row": ClipColumn(datasets.Value("int64"), lambda c: c.row),
 }
 """In the order of the files."""
@@ -133,11 +131,9 @@ def audio_of(row_id: str, flac: bytes) -> dict[str, object]:
 
 
 def cells_of(clip: FinishedClip) -> dict[str, Any]:
-    """The clip's row; columns that only changed clips have are absent for others."""
-    cells = {name: c.value(clip) for name, c in COLUMNS.items() if c.value}
-    if isinstance(clip, ChangedClip):
-        cells |= {name: c.of_changed(clip) for name, c in COLUMNS.items() if c.of_changed}
-    return cells
+    """The clip's row, without the columns that it does not have."""
+    changed = clip.condition is not None
+    return {n: c.value(clip) for n, c in COLUMNS.items() if changed or not c.of_changed}
 
 
 def rows(plan: Plan, shard: ClipShard) -> Iterator[DatasetRow]:
@@ -152,49 +148,35 @@ def rows(plan: Plan, shard: ClipShard) -> Iterator[DatasetRow]:
             config = "beep" if shard.kind == "beep" else category
             for k in surveyed.conditions(category, shard.conditions):
                 clip = _changed(plan, surveyed, renderer, category, k)
+                cells = cells_of(clip)
                 counts = {
-                    "no_effect": clip.rendering.no_effect,
+                    "no_effect": cells["no_effect"],
                     "clipped": clip.clipped_fraction > 0,
                     "turned_down": clip.turned_down,
                 }
-                yield DatasetRow(config, cells_of(clip), counts)
+                yield DatasetRow(config, cells, counts)
 
 
 def _changed(
     plan: Plan, surveyed: SurveyedClip, renderer: SourceRenderer, category: str, k: int
-) -> ChangedClip:
+) -> FinishedClip:
     condition, s = CONDITIONS[k], surveyed.source
     clip_id = condition.clip_id(s.item_id, s.clip_id)
-    rendering = renderer.render(category, condition, clip_id=clip_id, profile=plan.profile)
-    encoded = rendering.to_pcm()
-    return ChangedClip(
-        surveyed,
-        category,
-        plan.profile,
-        clip_id,
-        codec.encode_flac(encoded.pcm, surveyed.sampling_rate),
-        rendering.span,
-        s.position * len(CONDITIONS) + k,
-        plan.generator_version,
-        encoded.clipped_fraction,
-        encoded.gain < 1,
-        condition=condition,
-        rendering=rendering,
-    )
+    made = renderer.render(category, condition, clip_id=clip_id, profile=plan.profile)
+    encoded = made.to_pcm()
+    flac = codec.encode_flac(encoded.pcm, surveyed.sampling_rate)
+    row = s.position * len(CONDITIONS) + k
+    return FinishedClip(
+        plan, surveyed, category, clip_id, flac, made.span, row, condition, made,
+        encoded.clipped_fraction, encoded.gain < 1,
+    )  # fmt: skip
 
 
 def _unmodified(plan: Plan, surveyed: SurveyedClip, recording: codec.Recording) -> FinishedClip:
     s = surveyed.source
-    return FinishedClip(
-        surveyed,
-        "source",
-        "source",
-        f"{s.item_id}__{s.clip_id}",
-        codec.encode_flac(recording.pcm, recording.sampling_rate),
-        surveyed.span,
-        s.position,
-        plan.generator_version,
-    )
+    flac = codec.encode_flac(recording.pcm, recording.sampling_rate)
+    clip_id = f"{s.item_id}__{s.clip_id}"
+    return FinishedClip(plan, surveyed, "source", clip_id, flac, surveyed.span, s.position)
 
 
 def _features_of(plan: Plan, shard: ClipShard) -> datasets.Features:

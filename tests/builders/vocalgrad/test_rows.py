@@ -67,7 +67,7 @@ def test_the_question_byte_for_byte(category, words):
     for direction, label in (("up", 1), ("down", 0)):
         clip = SimpleNamespace(category=category, condition=Condition("low", "linear", direction))
         names = ("prompt", "label", "attribute")
-        question = {name: COLUMNS_OF_ROWS[name].of_changed(clip) for name in names}
+        question = {name: COLUMNS_OF_ROWS[name].value(clip) for name in names}
         assert (
             question["prompt"].encode()
             == (
