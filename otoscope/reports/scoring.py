@@ -21,7 +21,7 @@ OUTCOMES = ("correct", "wrong", "unparsed", "refused", "filtered", "failed", "un
 """What becomes of a question with a reference label; each is exactly one of them."""
 
 UNSCORED = "unscored"
-OPTIONAL = ("category", "source_id")
+OPTIONAL = ("label", "labels", "category", "source_id")
 """Columns that a plan may lack."""
 
 DEFAULT_PARSER = "paper"
@@ -82,7 +82,7 @@ def _numbered(name: str) -> Iterable[str]:
 def score(columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
     """The columns of `load_run`, None where there is no value, and four more.
 
-    `category` and `source_id` are None where the plan lacks them.
+    Those in `OPTIONAL` are None where the plan lacks them.
 
     - `prediction`: the label that the question's parser reads; None unless the call ended well.
     - `rule`: which rule of the parser fired; None unless the call ended well.
@@ -92,18 +92,19 @@ def score(columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
     Raises:
         LookupError: A question names a parser that does not exist.
     """
+    n = len(columns["status"])
+    columns = {name: [None] * n for name in OPTIONAL} | dict(columns)
     status, texts = (np.array(columns[name], dtype=object) for name in ("status", "text"))
     parsers = np.array([name or DEFAULT_PARSER for name in columns["parser"]], dtype=object)
-    prediction, rule = np.full((2, len(status)), None, dtype=object)
-    exact = np.zeros(len(status), dtype=bool)
+    prediction, rule = np.full((2, n), None, dtype=object)
+    exact = np.zeros(n, dtype=bool)
     for parser in dict.fromkeys(parsers):
         own = np.flatnonzero((parsers == parser) & (status == Status.OK.value))
         parsed = read_answers(texts[own].tolist(), parser)
         prediction[own], rule[own], exact[own] = parsed.labels, parsed.rules, parsed.exact
-    outcomes = map(_outcome, status, columns["label"], prediction)
-    scored = {"prediction": prediction, "rule": rule, "exact": exact, "outcome": list(outcomes)}
-    absent = {name: [None] * len(status) for name in OPTIONAL if name not in columns}
-    every = {**columns, "parser": parsers, **absent, **scored}
+    outcomes = list(map(_outcome, status, columns["label"], prediction))
+    scored = {"prediction": prediction, "rule": rule, "exact": exact, "outcome": outcomes}
+    every = {**columns, "parser": parsers, **scored}
     return pd.DataFrame(every, dtype=object)  # strings would make None NaN
 
 

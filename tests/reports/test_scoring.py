@@ -38,6 +38,12 @@ def test_every_way_an_answer_can_be(columns, expected):
     assert expected[1] in (*OUTCOMES, "unscored")
 
 
+def test_a_plan_without_labels_and_categories_is_scored():
+    found = score({"status": ["ok", None], "text": ["increase", None], "parser": ["paper"] * 2})
+    assert found["outcome"].tolist() == ["unscored", "unanswered"]
+    assert found[["label", "labels", "category", "source_id"]].isna().all(axis=None)
+
+
 def test_only_the_bare_word_is_exact():
     columns = {"status": ["ok"] * 2, "label": ["increase"] * 2, "parser": ["paper"] * 2}
     found = score(columns | {"text": ["Increase", "It increases."]})

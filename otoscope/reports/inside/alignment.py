@@ -7,7 +7,7 @@ from otoscope.reports.inside.columns import (
     CATEGORY,
     LAYER,
     MODEL,
-    Row,
+    StudyRow,
     category_rank,
     named,
 )
@@ -23,7 +23,9 @@ def tables(study: StudyResults) -> list[ReportTable]:
 
 def by_layer(study: StudyResults) -> ReportTable:
     """Mean cosines of the pairs of categories by layer."""
-    found: list[Row] = alignment_table(study.alignments).to_pylist() if study.alignments else []
+    found: list[StudyRow] = (
+        alignment_table(study.alignments).to_pylist() if study.alignments else []
+    )
     return ReportTable(
         "alignment", "Alignment of directions of change",
         (MODEL, LAYER,

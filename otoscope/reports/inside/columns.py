@@ -8,7 +8,7 @@ from otoscope.probes.table import ALL
 from otoscope.reports.inside.reading import StudyResults, model_name
 from otoscope.reports.tables import TableColumn
 
-Row = dict[str, Any]
+StudyRow = dict[str, Any]
 
 
 def with_interval(key: str, head: str) -> tuple[TableColumn, TableColumn]:
@@ -34,18 +34,18 @@ PROBES_NOTE = (
 )
 
 
-def probe_rows(rows: Iterable[Row], method: str = PROBE) -> list[Row]:
+def probe_rows(rows: Iterable[StudyRow], method: str = PROBE) -> list[StudyRow]:
     """Rows of one method."""
     return [row for row in rows if row["method"] == method]
 
 
-def with_ridge(rows: Sequence[Row]) -> list[Row]:
+def with_ridge(rows: Sequence[StudyRow]) -> list[StudyRow]:
     """Rows of probes, with the accuracy of the ridge baseline on the same features."""
     ridge = {(r["site"], r["category"]): r["accuracy"] for r in probe_rows(rows, RIDGE)}
     return [row | {"ridge": ridge.get((row["site"], row["category"]))} for row in probe_rows(rows)]
 
 
-def named(model: str) -> Row:
+def named(model: str) -> StudyRow:
     """The columns that name a model: in print, and as in the study's folder."""
     return {"model": model_name(model), "key": model}
 
@@ -56,14 +56,14 @@ def category_rank(study: StudyResults, category: str) -> int:
     return order.index(category) if category in order else len(order)
 
 
-def by_category(study: StudyResults, rows: Iterable[Row]) -> list[Row]:
+def by_category(study: StudyResults, rows: Iterable[StudyRow]) -> list[StudyRow]:
     """Rows in the order of categories."""
     return sorted(rows, key=lambda row: category_rank(study, row["category"]))
 
 
 def category_grid(
     study: StudyResults, values: Mapping[tuple[str, str], Any], columns: Sequence[str]
-) -> list[Row]:
+) -> list[StudyRow]:
     """A row for each category that has a value in some column."""
     return [
         {"category": category, **{at: values.get((category, at)) for at in columns}}
@@ -72,6 +72,6 @@ def category_grid(
     ]
 
 
-def layers_of(rows: Iterable[Row]) -> list[int]:
+def layers_of(rows: Iterable[StudyRow]) -> list[int]:
     """Every layer, in order."""
     return sorted({row["layer"] for row in rows})

@@ -7,7 +7,7 @@ from otoscope.reports.inside.columns import (
     LAYER,
     MODEL,
     N_SOURCES,
-    Row,
+    StudyRow,
     by_category,
     named,
     probe_rows,
@@ -31,7 +31,7 @@ def tables(study: StudyResults) -> list[ReportTable]:
     return [at_last_layer(study), by_layer(study)]
 
 
-def decodable_rows(study: StudyResults) -> list[Row]:
+def decodable_rows(study: StudyResults) -> list[StudyRow]:
     """At every layer where the answer is predicted."""
     found = [
         row | named(model)
@@ -61,7 +61,7 @@ def by_layer(study: StudyResults) -> ReportTable:
     )
 
 
-def _table(name: str, title: str, rows: Sequence[Row]) -> ReportTable:
+def _table(name: str, title: str, rows: Sequence[StudyRow]) -> ReportTable:
     return ReportTable(
         name, title,
         (CATEGORY, MODEL, LAYER,

@@ -24,6 +24,7 @@ from otoscope.probes.predictions import ProbeError
 from otoscope.reports.inside.answers import answered_rows
 from otoscope.reports.perception.reading import distinct, read_perception
 from otoscope.reports.perception.scores import selected_prompt
+from otoscope.reports.tables import Record
 from otoscope.representations.features import Features, FeaturesError
 from otoscope.representations.sites import site_of
 from otoscope.statistics.breakdowns import plain
@@ -35,8 +36,6 @@ UNREADABLE = (
     OSError, pa.ArrowException, RunError, ProbeError, FeaturesError, AlignmentError, LookupError,
     ValueError,
 )  # fmt: skip
-
-Record = Mapping[str, Any]
 
 
 class NoStudy(InputError, LookupError):

@@ -13,7 +13,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from otoscope.reports.inside.columns import Row, layers_of
+from otoscope.reports.inside.columns import StudyRow, layers_of
 from otoscope.reports.inside.decodable import decodable_rows
 from otoscope.reports.inside.reading import (
     BASE,
@@ -135,7 +135,7 @@ def _layer_panels(study: StudyResults) -> Panels:
     return _panels(rows, "layer", layers_of(rows), "Linear-probe accuracy by layer")
 
 
-def _panels(rows: Sequence[Row], key: str, labels: Sequence[Any], alt: str) -> Panels:
+def _panels(rows: Sequence[StudyRow], key: str, labels: Sequence[Any], alt: str) -> Panels:
     by_category = {
         category: _lines(list(own), key, labels, "accuracy", category)
         for category, own in groupby(rows, lambda row: str(row["category"]))
@@ -154,7 +154,7 @@ def _panels(rows: Sequence[Row], key: str, labels: Sequence[Any], alt: str) -> P
 
 
 def _lines(
-    rows: Sequence[Row], key: str, labels: Sequence[Any], measure: str, category: str
+    rows: Sequence[StudyRow], key: str, labels: Sequence[Any], measure: str, category: str
 ) -> list[PlotLine]:
     """A line for each model; models fine-tuned on another category have no band and no answers."""
     lines = []
@@ -168,7 +168,7 @@ def _lines(
     return sorted(lines, key=lambda line: ("s1", "s2", "grey").index(line.css))
 
 
-def _point(row: Row | None, measure: str, *, with_ends: bool = True) -> PlotPoint:
+def _point(row: StudyRow | None, measure: str, *, with_ends: bool = True) -> PlotPoint:
     if row is None:
         return PlotPoint(None)
     if not with_ends:

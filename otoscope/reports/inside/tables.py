@@ -14,7 +14,7 @@ from otoscope.reports.inside.columns import (
     PROBES_NOTE,
     RIDGE_ACCURACY,
     SITE,
-    Row,
+    StudyRow,
     by_category,
     category_grid,
     layers_of,
@@ -56,7 +56,7 @@ def tables(study: StudyResults) -> dict[str, list[ReportTable]]:
     return {name: section for name, section in filled.items() if section}
 
 
-def stage_rows(study: StudyResults) -> list[Row]:
+def stage_rows(study: StudyResults) -> list[StudyRow]:
     """For each category and model, the stages that there are."""
     found = []
     for model, rows in study.probes.items():
@@ -67,7 +67,7 @@ def stage_rows(study: StudyResults) -> list[Row]:
     return by_category(study, found)
 
 
-def stages_of(rows: Sequence[Row]) -> dict[str, str]:
+def stages_of(rows: Sequence[StudyRow]) -> dict[str, str]:
     """Site of each stage that was probed.
 
     >>> stages_of([{"site": "text.4", "kind": "text", "layer": 4, "position": ""}])
@@ -95,7 +95,7 @@ def stages(study: StudyResults) -> ReportTable:
     )  # fmt: skip
 
 
-def layer_rows(study: StudyResults) -> list[Row]:
+def layer_rows(study: StudyResults) -> list[StudyRow]:
     """For each category, model and layer where the answer is predicted, with answer accuracy."""
     answered = {(row["key"], row["category"]): row["accuracy"] for row in study.answered}
     found = [
@@ -139,9 +139,9 @@ def layer_maps(study: StudyResults) -> list[ReportTable]:
     return maps
 
 
-def position_rows(study: StudyResults) -> list[Row]:
+def position_rows(study: StudyResults) -> list[StudyRow]:
     """Balanced accuracy at token positions, at the layers nearest to the published ones."""
-    found: list[Row] = []
+    found: list[StudyRow] = []
     for model, rows in study.probes.items():
         own = [r for r in probe_rows(rows) if r["position"] or predicts_answer(r["site"])]
         there = layers_of(row for row in own if row["position"])

@@ -1,7 +1,7 @@
 """Tables of transfer: fine-tuned on one category, tested on all."""
 
 from otoscope.probes.table import ALL
-from otoscope.reports.inside.columns import MODEL, N_SOURCES, Row, named, with_interval
+from otoscope.reports.inside.columns import MODEL, N_SOURCES, StudyRow, named, with_interval
 from otoscope.reports.inside.reading import BASE, StudyResults, tuned_category
 from otoscope.reports.tables import ReportTable, TableColumn, share_matrix
 
@@ -11,7 +11,7 @@ def tables(study: StudyResults) -> list[ReportTable]:
     return [long_table(study), matrix(study)]
 
 
-def transfer_rows(study: StudyResults) -> list[Row]:
+def transfer_rows(study: StudyResults) -> list[StudyRow]:
     """Accuracy of each model on each category, and its change by fine-tuning."""
     return [
         row | named(row["key"]) | {"tuned_on": tuned_category(row["key"]) or BASE}
@@ -39,7 +39,7 @@ def matrix(study: StudyResults) -> ReportTable:
     """Rows: fine-tuned on; columns: tested on."""
     rows = transfer_rows(study)
     tested = [n for n in (*study.categories, ALL) if any(row["category"] == n for row in rows)]
-    by_model: dict[str, Row] = {}
+    by_model: dict[str, StudyRow] = {}
     for row in rows:
         own = by_model.setdefault(row["key"], {"tuned_on": row["tuned_on"]})
         own[row["category"]] = row["accuracy"]
