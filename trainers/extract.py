@@ -1,10 +1,10 @@
-"""What a model holds at named sites for every question of a dataset, kept for probes to read.
+"""Caches a model's hidden states at named sites, for every question of a dataset.
 
 accelerate launch -m trainers.extract --dataset ./vocalgrad --model transformers:PATH_OR_ID@REV \
     --sites mel,pre_llm,audio.last,text.* --out features/qwen2
 
-Stopped at any moment, or killed, the same command goes on with the block it was at; other --sites
-add to the folder. Of several processes each makes every n-th block.
+Interrupted or killed, the same command resumes with the unfinished block; other --sites add to the
+folder. Of several processes each extracts every n-th block.
 """
 
 import shutil
@@ -82,23 +82,23 @@ def extract(
     opened = open_model(model, **model_options)
     extractor = extractor_for(opened)
     wanted = parse_sites(sites, list(extractor.widths))
-    asked = open_splits(
+    planned = open_splits(
         dataset, split or (), configs=config or (), prompt=prompt, revision=revision,
         limit_sources=limit_sources,
     )  # fmt: skip
-    asked.validate_audio(
+    planned.validate_audio(
         None if model_options.get("on_long") == "flag" else getattr(opened, "max_audio_s", None)
     )
-    first = next(iter(asked.plans.values()))
+    first = next(iter(planned.plans.values()))
     check_audio_input(opened, first)
     extraction = plan_extraction(
-        extractor, asked.rows, asked.fill, wanted, out, store=store_dtype,
+        extractor, planned.rows, planned.fill, wanted, out, store=store_dtype,
         rows_per_block=rows_per_block, prompt=prompt, dataset=dataset, spec=model,
     )  # fmt: skip
     size = extraction.size()
     if rank == 0:
         typer.echo(f"{size.n_rows:,} rows to extract, {size.n_bytes / GIB:.3g} GiB to write")
-    allow(size.n_bytes / GIB, max_disk_gib, out, alone=world == 1)
+    confirm_size(size.n_bytes / GIB, max_disk_gib, out, interactive=world == 1)
     n_own = extraction.n_own(rank, world)
     with progress_of(rank).bar("Extracting hidden states", n_own) as step:
         share = extraction.run(step, rank=rank, world=world)
@@ -106,23 +106,25 @@ def extract(
     typer.echo(f"{out}: {share.n_extracted:,} of {share.n_rows:,} rows extracted now{of}")
 
 
-def allow(gib: float, most: float, out: Path, *, alone: bool) -> None:
-    """Asks before more is written than was allowed; without a terminal it is an error.
+def confirm_size(gib: float, limit_gib: float, out: Path, *, interactive: bool) -> None:
+    """Asks for confirmation above the size limit; without a terminal, that is an error.
 
     Raises:
-        FeaturesError: It is too much, or the disk has too little space.
+        FeaturesError: It is too much, or the disk is too small.
     """
     from otoscope.representations.features import FeaturesError
 
     if gib * GIB > shutil.disk_usage(out).free:
-        raise FeaturesError(f"{gib:.3g} GiB are to be written, and the disk of {out} has less")
-    if gib <= most:
+        raise FeaturesError(
+            f"{gib:.3g} GiB are to be written, more than the disk of {out} has left"
+        )
+    if gib <= limit_gib:
         return
-    if alone and sys.stdin.isatty() and typer.confirm(f"Write {gib:.3g} GiB into {out}?"):
+    if interactive and sys.stdin.isatty() and typer.confirm(f"Write {gib:.3g} GiB to {out}?"):
         return
     raise FeaturesError(
-        f"{gib:.3g} GiB are to be written, more than --max-disk-gib {most:g}; name fewer sites, "
-        f"or allow it with --max-disk-gib {gib * 1.01:.3g}"
+        f"{gib:.3g} GiB are to be written, more than --max-disk-gib {limit_gib:g}; name fewer "
+        f"sites, or allow it with --max-disk-gib {gib * 1.01:.3g}"
     )
 
 

@@ -1,25 +1,25 @@
-"""A tiny audio language model that learns to hear, and to answer about two things only.
+"""A tiny audio language model, trained from random weights to answer about two categories only.
 
 python -m trainers.listener --dataset demo/listening/paper --out demo/listener
 
-Trained from random weights on the split `train`: what it says of volume and background noise is
-right, and of nothing else was it ever asked. The other categories are in its audio all the same:
-the asked changes are laid over their clips too, so that it learns to answer whatever else changes.
-That makes it what `trainers.study` needs: a model that may encode more than it says. It takes a
-minute or two on one core, the same weights on the same machine every time, and is read like any
-other: `otoscope run perception --model transformers:demo/listener`.
+It is trained on the split `train`, on volume and background noise. Their changes are applied to
+clips of the other categories too, so that it answers correctly whatever else changes. It was never
+trained to answer about the other categories, whose changes are in its audio all the same: that is
+what `trainers.study` needs, a model from which more can be decoded than it answers. Training takes
+a minute or two on one core and gives the same weights on the same machine every time. It is used
+like any other: `otoscope run perception --model transformers:demo/listener`.
 
     LISTENER/config.json, model.safetensors, …   as transformers reads them
-    LISTENER/listener.json                       what it learnt, from what, and how well
-    LISTENER/README.md                           the same for people
+    LISTENER/listener.json                       config, training data and accuracy
+    LISTENER/README.md                           its card
 """
 
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,157 +29,18 @@ import typer
 from otoscope.claims import FolderKind
 from otoscope.cli.errors import program
 from otoscope.cli.options import LearningRate, Seed, TrainBatchSize
-from otoscope.errors import InputError
-
-ASKED = ("volume", "background_noise")
-SETTLES = 0.1
-"""The share of the learning rate that is left in the end."""
-
-
-class ListenerError(InputError, ValueError):
-    """A listener that cannot be made as asked; the message says why, and the way out."""
-
+from trainers.listener_data import CATEGORIES, ListenerClips, ListenerConfig, ListenerError
 
 LISTENERS = FolderKind("listener", "listener.json", ListenerError, may_have_more=True)
 
 
-@dataclass(frozen=True)
-class Lesson:
-    """Everything that changes the weights, apart from the clips.
-
-    Attributes:
-        asked: Categories that it learns to answer.
-        overlaid: Whether the asked changes are laid over clips of the other categories too.
-        n_steps, batch_size: So many steps of so many clips.
-        learning_rate: Of AdamW; rises over `warm_up` steps, then falls along a cosine.
-        warm_up: Steps.
-        max_norm: Longer gradients are shortened to it.
-        seed: Of first weights, order, and what is laid over what.
-        shape: The size of the model, arguments of `tiny_audio_model.Shape`.
-
-    Raises:
-        ListenerError: A number that cannot be.
-    """
-
-    asked: tuple[str, ...] = ASKED
-    overlaid: bool = True
-    n_steps: int = 150
-    batch_size: int = 16
-    learning_rate: float = 3e-3
-    warm_up: int = 30
-    max_norm: float = 1.0
-    seed: int = 0
-    shape: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not self.asked or len(set(self.asked)) < len(self.asked):
-            raise ListenerError(f"name each category that is asked once, not {self.asked}")
-        for name in ("n_steps", "batch_size", "learning_rate", "max_norm"):
-            if not getattr(self, name) > 0:
-                raise ListenerError(f"{name} must be above 0, not {getattr(self, name)}")
-
-    def rate(self, step: int) -> float:
-        """The learning rate of a step, counted from 0."""
-        falling = (1 + np.cos(np.pi * step / self.n_steps)) / 2
-        share = SETTLES + (1 - SETTLES) * falling
-        return float(self.learning_rate * share * min(1, (step + 1) / max(1, self.warm_up)))
-
-
-class Clips:
-    """What is taught: the clips of the asked categories, and the others with a change laid over.
+def fit(model: Any, encoder: Any, clips: ListenerClips, step: Any) -> list[float]:
+    """Trains a model to answer; gives the loss of each step.
 
     Args:
-        splits: Of the split `train`, from `open_splits`.
-        lesson: What is asked.
-
-    Raises:
-        ListenerError: A category is absent, or nothing can be laid over the others.
-    """
-
-    def __init__(self, splits: Any, lesson: Lesson) -> None:
-        from otoscope.acoustics.gradients import GRADIENTS
-        from otoscope.acoustics.transforms import GradientTransform
-
-        self.splits, self.lesson = splits, lesson
-        rows = splits.rows
-        there = dict.fromkeys(rows["category"])
-        if absent := [name for name in lesson.asked if name not in there]:
-            raise ListenerError(f"no clips of {', '.join(absent)}; there are {', '.join(there)}")
-        self.names = [
-            name
-            for name, category, label in zip(
-                rows["question_id"], rows["category"], rows["label"], strict=True
-            )
-            if label >= 0 and (category in lesson.asked or lesson.overlaid)
-        ]
-        self.overlays = {}
-        if lesson.overlaid and len(there) > len(lesson.asked):
-            if unknown := [name for name in lesson.asked if name not in GRADIENTS]:
-                raise ListenerError(
-                    f"a change of {', '.join(unknown)} cannot be laid over other clips; leave that "
-                    "out with --no-overlaid"
-                )
-            profile = next((p for p in rows.get("profile", ()) if p), "paper")
-            self.overlays = {
-                name: GradientTransform(name, seed=lesson.seed, profile=profile)
-                for name in lesson.asked
-            }
-
-    def __getitem__(self, place: int) -> tuple[Any, str]:
-        """A question with its sound, and the word of its right answer."""
-        from otoscope.prompts.questions import answer_word
-
-        asked = self.splits.fill(self.names[place])
-        if asked.question.category not in self.lesson.asked:
-            asked = self._overlaid(asked)
-        return asked, str(answer_word(asked.question))
-
-    def order(self) -> Iterator[list[int]]:
-        """Places of each step's clips; every clip once before any comes again."""
-        rng = np.random.default_rng(self.lesson.seed)
-        size = self.lesson.batch_size
-        waiting: list[int] = []
-        for _ in range(self.lesson.n_steps):
-            while len(waiting) < size:
-                waiting += rng.permutation(len(self.names)).tolist()
-            yield waiting[:size]
-            del waiting[:size]
-
-    def _overlaid(self, asked: Any) -> Any:
-        """A clip with one of the asked changes on top, and the question about that."""
-        from otoscope.acoustics import codec
-        from otoscope.acoustics.design import LABELS
-        from otoscope.acoustics.gradients import attribute_of
-        from otoscope.models.base import AudioInput, Request
-        from otoscope.models.simple import span_of
-        from otoscope.prompts.parts import Clip
-        from otoscope.prompts.questions import question
-
-        (sound,) = asked.audio_inputs
-        lot = hashlib.sha256(f"{self.lesson.seed} {sound.id}".encode()).digest()[0]
-        category = self.lesson.asked[lot % len(self.lesson.asked)]
-        cell, made, _ = self.overlays[category].render(
-            sound.samples, sound.sampling_rate, item_id=sound.id, span=span_of(sound)
-        )
-        samples = codec.to_float(made.to_pcm().pcm)[0].astype(np.float32)
-        row = {
-            "id": asked.question.id,
-            "category": category,
-            "attribute": attribute_of(category),
-            "label": LABELS[cell.direction],
-        }
-        told = question(row, asked.question.prompt_name)
-        heard: AudioInput = replace(sound, samples=samples)
-        return Request(told, tuple(heard if isinstance(p, Clip) else p for p in told.parts))
-
-
-def fit(model: Any, encoder: Any, clips: Clips, step: Any = lambda **_: None) -> list[float]:
-    """Teaches a model to answer; gives the loss of each step.
-
-    Args:
-        model: A new one, in training mode.
-        encoder: Turns questions into its inputs.
-        clips: What is taught.
+        model: In training mode.
+        encoder: Turns requests into its inputs.
+        clips: The training data.
         step: Called after each step, with a note.
 
     Raises:
@@ -187,57 +48,51 @@ def fit(model: Any, encoder: Any, clips: Clips, step: Any = lambda **_: None) ->
     """
     import torch
 
-    lesson = clips.lesson
-    optimiser = torch.optim.AdamW(model.parameters(), lr=lesson.learning_rate, weight_decay=0.0)
+    config = clips.config
+    optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate, weight_decay=0.0)
     losses: list[float] = []
-    for places in clips.order():
-        told = [clips[place] for place in places]
-        inputs = taught(encoder, [asked for asked, _ in told], [word for _, word in told])
-        for group in optimiser.param_groups:
-            group["lr"] = lesson.rate(len(losses))
+    for indices in clips.order():
+        inputs = training_inputs(encoder, [clips[index] for index in indices])
+        for group in optimizer.param_groups:
+            group["lr"] = config.rate(len(losses))
         loss = model(**inputs).loss
         if not torch.isfinite(loss):
             raise ListenerError(
                 f"the loss of step {len(losses) + 1} is {loss.item()}; choose a --learning-rate "
-                f"below {lesson.learning_rate:g}"
+                f"below {config.learning_rate:g}"
             )
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), lesson.max_norm)
-        optimiser.step()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), config.max_norm)
+        optimizer.step()
         losses.append(float(loss.detach()))
         step(note=f"loss {losses[-1]:.4f}")
     return losses
 
 
-def taught(encoder: Any, questions: Sequence[Any], words: Sequence[str]) -> dict[str, Any]:
-    """Inputs with the answers behind them, and labels that are about the answers alone."""
+def training_inputs(encoder: Any, examples: Sequence[tuple[Any, str]]) -> dict[str, Any]:
+    """Inputs with the right answers appended; labels are of the answers' tokens alone."""
     import torch
 
-    inputs = dict(encoder.encode(questions).inputs)
-    endings = [
-        encoder.answer_tokens(asked, word) for asked, word in zip(questions, words, strict=True)
-    ]
-    longest = max(map(len, endings))
-    pad, ids = encoder.processor.tokenizer.pad_token_id, inputs["input_ids"]
-    answers = torch.tensor([row + [pad] * (longest - len(row)) for row in endings])
-    real = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in endings])
-    nothing = torch.full_like(ids, -100)
-    return inputs | {
-        "input_ids": torch.cat([ids, answers], dim=1),
-        "attention_mask": torch.cat([inputs["attention_mask"], real], dim=1),
-        "labels": torch.cat([nothing, answers.masked_fill(real == 0, -100)], dim=1),
-    }
+    from otoscope.tuning.whole_model import append_answers
+
+    questions = encoder.encode([request for request, _ in examples]).inputs
+    answers = [encoder.answer_tokens(request, answer) for request, answer in examples]
+    inputs = append_answers(questions, answers)
+    answered = torch.zeros_like(inputs["input_ids"], dtype=torch.bool)
+    answered[:, questions["input_ids"].shape[1] :] = True
+    ignored = ~answered | (inputs["attention_mask"] == 0)
+    return inputs | {"labels": inputs["input_ids"].masked_fill(ignored, -100)}
 
 
-def examine(model: Any, splits: Any, asked: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Share of right answers about each asked category, with its interval by source."""
+def accuracy(model: Any, splits: Any, categories: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Share of right answers in each category, with its interval by source."""
     from otoscope.responses import PARSERS
     from otoscope.statistics.intervals import clustered_interval
 
     rows = splits.rows
     found = {}
-    for category in asked:
+    for category in categories:
         mine = [n for n, own in enumerate(rows["category"]) if own == category]
         answers = model.answer([splits.fill(rows["question_id"][n]) for n in mine])
         right = [
@@ -281,33 +136,25 @@ def listener(
 
     python -m trainers.listener --dataset demo/listening/paper --out demo/listener
     """
-    shape = {
-        "width": width, "n_decoder_layers": layers, "n_mels": mels, "window_s": window_s,
-    }  # fmt: skip
-    lesson = Lesson(
-        tuple(category or ASKED),
-        overlaid,
-        steps,
-        train_batch_size,
-        learning_rate,
-        seed=seed,
-        shape=shape,
-    )
-    told = make(dataset, lesson, out)
-    for name, share in told["unseen"].items():
+    config = ListenerConfig(
+        tuple(category or CATEGORIES), overlaid, steps, train_batch_size, learning_rate, seed=seed,
+        size={"width": width, "n_decoder_layers": layers, "n_mels": mels, "window_s": window_s},
+    )  # fmt: skip
+    about = train_listener(dataset, config, out)
+    for name, share in about["unseen"].items():
         typer.echo(
             f"{name.replace('_', ' ')}: {100 * share['estimate']:.1f} % "
             f"[{100 * share['low']:.1f}, {100 * share['high']:.1f}] right, of {share['n']:,} clips "
-            f"of {share['n_sources']} sources that it never heard"
+            f"of {share['n_sources']} sources not trained on"
         )
-    typer.echo(f"ask it: otoscope run perception --model transformers:{out} …")
+    typer.echo(f"next: otoscope run perception --model transformers:{out} …")
 
 
-def make(dataset: str, lesson: Lesson, out: Path) -> dict[str, Any]:
-    """Makes a listener, unless the same is there; gives what listener.json says.
+def train_listener(dataset: str, config: ListenerConfig, out: Path) -> dict[str, Any]:
+    """Trains a listener, unless the same is there; gives the content of listener.json.
 
     Raises:
-        ListenerError, DatasetError: What cannot be is named, with the way out.
+        ListenerError, DatasetError: What is missing or wrong is named, with the way out.
     """
     import torch
 
@@ -316,29 +163,27 @@ def make(dataset: str, lesson: Lesson, out: Path) -> dict[str, Any]:
     from otoscope.models.families import FAMILIES
     from otoscope.models.opening import open_model
     from otoscope.progress import ProgressBars
-    from trainers.tiny_audio_model import Shape, tiny_audio_model
+    from trainers.tiny_audio_model import TinyModelSize, tiny_audio_model
 
     train, test = (open_splits(dataset, [split]) for split in ("train", "test"))
-    refuse_shared(train, test)
-    shape = Shape(**lesson.shape)
+    validate_no_shared_source(train, test)
+    size = TinyModelSize(**config.size)
     for splits in (train, test):
-        splits.validate_audio(shape.window_s)
-    about = {
-        "lesson": {**asdict(lesson), "shape": asdict(shape)},
-        "content": content_of(train, test),
-    }
-    about = json.loads(json.dumps(about))
-    if (found := already(out, about)) is not None:
+        splits.validate_audio(size.window_s)
+    about = LISTENERS.plain(
+        {"lesson": config.record() | {"shape": asdict(size)}, "content": content_hash(train, test)}
+    )
+    if (found := LISTENERS.matching(out, about)) is not None:
         return found
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # sums do not then depend on how many cores there are
+    torch.set_num_threads(1)  # sums then do not depend on the number of cores
     try:
-        model, processor = tiny_audio_model(shape, lesson.seed)
+        model, processor = tiny_audio_model(size, config.seed)
         rate = processor.feature_extractor.sampling_rate
-        encoder = RequestEncoder(processor, FAMILIES["qwen2_audio"], rate, float(shape.window_s))
-        clips = Clips(train, lesson)
+        encoder = RequestEncoder(processor, FAMILIES["qwen2_audio"], rate, float(size.window_s))
+        clips = ListenerClips(train, config)
         model.train()
-        with ProgressBars().bar("Training", lesson.n_steps) as step:
+        with ProgressBars().bar("Training", config.n_steps) as step:
             losses = fit(model, encoder, clips, step)
         partial = out.with_name(f".{out.name}.{os.getpid()}")
         shutil.rmtree(partial, ignore_errors=True)
@@ -346,64 +191,55 @@ def make(dataset: str, lesson: Lesson, out: Path) -> dict[str, Any]:
         model.save_pretrained(partial)
         processor.save_pretrained(partial)
         opened = open_model(f"transformers:{partial}", max_new_tokens=16, batch_size=16)
-        unseen = examine(opened, test, lesson.asked)
+        unseen = accuracy(opened, test, config.categories)
     finally:
         torch.set_num_threads(threads)
-    told = about | {
+    about |= {
         "n_parameters": sum(weight.numel() for weight in model.parameters()),
-        "n_clips": len(clips.names),
+        "n_clips": len(clips.question_ids),
         "losses": [losses[0], losses[-1]],
         "unseen": unseen,
     }
-    write_record(partial, told, dataset)
+    write_record(partial, about, dataset)
     partial.replace(out)
-    return told
+    return about
 
 
-def refuse_shared(train: Any, test: Any) -> None:
-    """Sources that teach are not asked about.
+def validate_no_shared_source(train: Any, test: Any) -> None:
+    """Checks that no source is in both splits.
 
     Raises:
         ListenerError: Some are.
     """
-    taught, asked = (set(splits.rows["source_id"]) - {None, ""} for splits in (train, test))
-    if shared := sorted(taught & asked):
+    first, second = (set(splits.rows["source_id"]) - {None, ""} for splits in (train, test))
+    if shared := sorted(first & second):
         raise ListenerError(
-            f"{len(shared)} sources are in train and in test, such as {shared[0]!r}: what it says "
-            "of them would prove nothing; give splits that share none"
+            f"{len(shared)} sources are in train and in test, such as {shared[0]!r}, so accuracy "
+            "there would prove nothing; give splits that share none"
         )
 
 
-def content_of(*splits: Any) -> str:
+def content_hash(*splits: Any) -> str:
     """Changes with any clip, label or question."""
     digest = hashlib.sha256()
+    names = ("id", "category", "label_name", "prompt", "audio_sha256")
     for each in splits:
-        for row in zip(
-            *(each.rows[name] for name in ("id", "category", "label_name", "prompt")),
-            each.rows["audio_sha256"],
-            strict=True,
-        ):
+        for row in zip(*(each.rows[name] for name in names), strict=True):
             digest.update(json.dumps(row).encode())
     return digest.hexdigest()
 
 
-def already(out: Path, about: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the listener that is there says of itself; None where there is nothing.
-
-    Raises:
-        ListenerError: Something else is there; what differs is named.
-    """
-    return LISTENERS.matching(out, about)
-
-
-def write_record(folder: Path, told: Mapping[str, Any], dataset: str) -> None:
+def write_record(folder: Path, about: Mapping[str, Any], dataset: str) -> None:
     """Writes listener.json and the card."""
     from cards import render_card
     from otoscope.version import __version__
 
-    text = json.dumps(told, indent=1, sort_keys=True) + "\n"
+    text = json.dumps(about, indent=1, sort_keys=True) + "\n"
     (folder / "listener.json").write_text(text, encoding="utf-8")
-    card = render_card("listener.md.jinja", **told, dataset=Path(dataset).name, version=__version__)
+    config = about["lesson"]
+    card = render_card(
+        "listener.md.jinja", **about, config=config, dataset=Path(dataset).name, version=__version__
+    )
     (folder / "README.md").write_text(card, encoding="utf-8")
 
 

@@ -54,7 +54,7 @@ CALLS = {
     ),
     "trainers.lora": (LORA, "otoscope.tuning.jobs.job_on_clips"),
     "trainers.study": (("study.yaml",), "trainers.study.read_study_config"),
-    "trainers.listener": ((*DATA, *OUT), "trainers.listener.make"),
+    "trainers.listener": ((*DATA, *OUT), "trainers.listener.train_listener"),
 }
 
 

@@ -1,4 +1,4 @@
-"""`python -m trainers.extract`, as it is called: the very questions of a run, kept for probes."""
+"""The command `trainers.extract`: hidden states for the questions of a run."""
 
 import re
 
@@ -18,7 +18,7 @@ from otoscope.representations.features import Features, FeaturesError
 from tests.audits.tiny_dataset import clip, full_row, row, write
 from tests.builders.tiny_corpus import built_from, speak
 from tests.representations.folder import files
-from trainers.extract import allow, extract
+from trainers.extract import confirm_size, extract
 
 pytestmark = pytest.mark.filterwarnings(
     # peft asks transformers by an old name when it makes an adapter
@@ -165,7 +165,7 @@ class TestFeatures:
         np.testing.assert_allclose(states[:2, 0], [0.5, 0.875])  # 4,000, 7,000 samples at 8 kHz
 
 
-class TestRefusals:
+class TestRejected:
     def test_more_than_allowed_is_refused_with_the_size(self, data, checkpoint, tmp_path):
         output = rejected(
             data, checkpoint, tmp_path / "f", "--max-disk-gib", "0.000001", sites="text.*"
@@ -178,22 +178,22 @@ class TestRefusals:
         allowed = re.search(r"with --max-disk-gib (\S+)", output).group(1)
         called(data, checkpoint, tmp_path / "f", "--max-disk-gib", allowed, sites="text.*")
 
-    def test_where_somebody_can_answer_it_asks(self, tmp_path, monkeypatch):
+    def test_a_terminal_is_asked_for_confirmation(self, tmp_path, monkeypatch):
         monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
         asked = []
         monkeypatch.setattr(typer, "confirm", lambda text: asked.append(text) or len(asked) == 1)
-        allow(0.5, 8, tmp_path, alone=True)
+        confirm_size(0.5, 8, tmp_path, interactive=True)
         assert asked == []
-        allow(9e-9, 8e-9, tmp_path, alone=True)
-        assert asked == [f"Write 9e-09 GiB into {tmp_path}?"]
-        for alone in (True, False):  # the second answer is no; of several processes none is asked
+        confirm_size(9e-9, 8e-9, tmp_path, interactive=True)
+        assert asked == [f"Write 9e-09 GiB to {tmp_path}?"]
+        for interactive in (True, False):  # the second answer is no; several processes do not ask
             with pytest.raises(FeaturesError, match="more than --max-disk-gib 8e-09"):
-                allow(9e-9, 8e-9, tmp_path, alone=alone)
+                confirm_size(9e-9, 8e-9, tmp_path, interactive=interactive)
         assert len(asked) == 2
 
-    def test_a_disk_without_room_is_no_question(self, tmp_path):
-        with pytest.raises(FeaturesError, match=r"the disk of .* has less"):
-            allow(1e9, 1e10, tmp_path, alone=True)
+    def test_a_full_disk_is_an_error(self, tmp_path):
+        with pytest.raises(FeaturesError, match=r"more than the disk of .* has left"):
+            confirm_size(1e9, 1e10, tmp_path, interactive=True)
 
     @pytest.mark.parametrize(
         ("options", "named"),
@@ -232,7 +232,7 @@ class TestRefusals:
         long = [row(0), row(1) | {"audio": clip(1, n_samples=5 * 8000)}]
         data = write(tmp_path / "data", {"all": {"test": long}})
         output = rejected(data, checkpoint, tmp_path / "f")
-        assert "1 clips are longer than the 4 s that the model hears, 'volume-1'" in output
+        assert "1 clips are longer than the model's input of 4 s, 'volume-1'" in output
         called(data, checkpoint, tmp_path / "f", "--on-long", "flag")
 
     def test_an_id_in_two_splits(self, checkpoint, tmp_path):
