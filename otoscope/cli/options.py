@@ -44,8 +44,8 @@ Seed = Annotated[int, Option(help="Random seed.")]
 
 MODEL_KINDS = (
     r"Model: KIND\[:NAME]\[@REVISION], one of observer, fitted:FILE, constant:increase, random:0, "
-    "replay:FILE, human:FILE, transformers:PATH_OR_ID@REV, openai:NAME, or a class of yours, "
-    "my_package.my_module:MyModel."
+    "replay:FILE, human:FILE#ANNOTATOR, transformers:PATH_OR_ID@REV, openai:NAME, or a class of "
+    "yours, my_package.my_module:MyModel."
 )
 ModelSpec = Annotated[str, Option(help=MODEL_KINDS)]
 TransformersSpec = Annotated[str, Option(help=r"Model: transformers:PATH_OR_ID\[@REVISION].")]

@@ -69,24 +69,26 @@ def called(line):
     return found, rest
 
 
-def fault(line):
+def fault(line, *, whole=True):
     """What a command line of ours gets wrong: no such command, option, or a required one missing.
 
-    `…` and `...` stand for what is left out. Empty for a right line, and for other programs' lines.
+    `…` and `...` stand for what is left out, as does `whole=False`. Empty for a right line, and for
+    other programs' lines.
     """
     parsed = called(line)
     if parsed is None:
         return ""
     words, rest = parsed
     if words not in COMMANDS:
-        return f"no command {' '.join(words)}"
+        is_group = any(known[: len(words)] == words for known in COMMANDS)
+        return "" if is_group and rest[:1] in ([], ["…"]) else f"no command {' '.join(words)}"
     parameters = [p for p in COMMANDS[words].params if p.param_type_name == "option"]
     names = {name for p in parameters for name in (*p.opts, *p.secondary_opts)}
     given = {word.partition("=")[0] for word in rest if word.startswith("--")}
     if unknown := given - names:
         return f"{' '.join(words)} has no {', '.join(sorted(unknown))}"
     required = {p.opts[0] for p in parameters if p.required}
-    if not {"…", "..."} & set(rest) and given and required - given:
+    if whole and not {"…", "..."} & set(rest) and given and required - given:
         return f"{' '.join(words)} needs {', '.join(sorted(required - given))}"
     return ""
 
