@@ -365,6 +365,15 @@ class TestTheCache:
         )
         assert cache.get(key) is None
 
+    def test_keys_are_those_of_version_0_1(self):
+        """Computed with the code of version 0.1, the second one with `retry_unparsed=True`."""
+        described = {"kind": "transformers", "name": "someone/model", "dtype": "bfloat16"}
+        known = request(span=(0.0, 1.0))
+        assert [cache_key(known, described), cache_key(known, described, ON_PARSE_FAILURE)] == [
+            "cc41cddcad37ce16dfb642913af56731a0344db135637eab8a9f64142bca9d28",
+            "585c39e2d1e72c29a31afb2e5d22e59d24a6442d8461d4149c55ec9b0406fd84",
+        ]
+
     def test_the_audio_itself_is_in_the_key(self, ask, cache):
         """The same ids and prompts, other audio."""
         ask(RecordingModel(), cache=cache)
