@@ -102,25 +102,20 @@ def ask(
     return progress
 
 
+@dataclass
 class _Dispatcher:
     """Sends requests to a model and stores its answers."""
 
-    def __init__(
-        self,
-        model: Any,
-        fill: Callable[[str], Request],
-        journal: Journal,
-        progress: RunProgress,
-        numbers: Mapping[str, int],
-        retry: RetryPolicy,
-        cache: AnswerCache | None,
-        on_answer: Callable[[RunProgress], None],
-    ) -> None:
-        self.model, self.fill, self.journal, self.progress = model, fill, journal, progress
-        self.numbers, self.retry, self.cache, self.on_answer = numbers, retry, cache, on_answer
-        self.description = description_of(model)
-        self.in_flight: dict[int, tuple[Request, str]] = {}
-        self.request_error: Exception | None = None
+    model: Any
+    fill: Callable[[str], Request]
+    journal: Journal
+    progress: RunProgress
+    numbers: Mapping[str, int]
+    retry: RetryPolicy
+    cache: AnswerCache | None
+    on_answer: Callable[[RunProgress], None]
+    in_flight: dict[int, tuple[Request, str]] = field(default_factory=dict)
+    request_error: Exception | None = None
 
     def dispatch(
         self, missing: Sequence[str], budget: float | None, max_cost: float | None
@@ -152,7 +147,7 @@ class _Dispatcher:
     def _requests(
         self, missing: Sequence[str], budget: float | None, max_cost: float | None
     ) -> Iterator[Request]:
-        n_sent = 0
+        n_sent, description = 0, description_of(self.model)
         for question_id in missing:
             if budget is not None and (reason := self._over(budget, max_cost)):
                 self.progress.stopped = reason
@@ -164,7 +159,7 @@ class _Dispatcher:
                 continue
             key = ""
             if self.cache:
-                key = cache_key(request, self.description, self.retry)
+                key = cache_key(request, description, self.retry)
                 if (known := self.cache.get(key)) is not None:
                     self.progress.n_cached += 1
                     self._store(question_id, known, request.question.parser, cached=True)

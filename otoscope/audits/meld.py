@@ -33,15 +33,8 @@ COLUMNS: Columns = {
 }
 """Columns of a plan: the category is the emotion, the source is the dialogue."""
 
-EMOTIONS = {
-    "A": "anger",
-    "B": "disgust",
-    "C": "fear",
-    "D": "joy",
-    "E": "neutral",
-    "F": "sadness",
-    "G": "surprise",
-}
+_NAMES = ("anger", "disgust", "fear", "joy", "neutral", "sadness", "surprise")
+EMOTIONS = dict(zip("ABCDEFG", _NAMES, strict=True))
 PROMPT = (
     "What is the speaker's emotion in this audio?\n\nOptions:\n"
     + "".join(f"{letter}. {emotion}\n" for letter, emotion in EMOTIONS.items())

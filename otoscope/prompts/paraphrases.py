@@ -1,67 +1,54 @@
 """Nine other wordings, three for each of three categories.
 
+To add a paraphrase: an entry below; a word for its answers that `PARSERS["paraphrase"]` lacks goes
+into `otoscope/responses/__init__.py`.
+
 Source: VocalGrad, appendix C.6; the words that count as an answer are in the authors' data.
 """
 
 from otoscope.prompts.base import Prompt, offering
 
 
-def _paraphrase(category: str, question: str, rising: str, falling: str) -> Prompt:
-    return Prompt(
-        offering(question, rising, falling),
-        {rising: "increase", falling: "decrease"},
-        parser="paraphrase",
-        category=category,
-    )
+def _paraphrase(category: str, rising: str, falling: str, question: str) -> Prompt:
+    words = {rising: "increase", falling: "decrease"}
+    return Prompt(offering(question, *words), words, parser="paraphrase", category=category)
 
 
 PARAPHRASES = {
     "rise_fall": _paraphrase(
-        "volume", "Does the loudness rise or fall as the audio progresses?", "rise", "fall"
+        "volume", "rise", "fall",
+        "Does the loudness rise or fall as the audio progresses?",
     ),
     "intensity_increase_decrease": _paraphrase(
-        "volume",
+        "volume", "increase", "decrease",
         "Does the sound intensity increase or decrease throughout the recording?",
-        "increase",
-        "decrease",
     ),
     "intensity_increasing_decreasing": _paraphrase(
-        "volume",
+        "volume", "increasing", "decreasing",
         "Is the audio intensity increasing or decreasing over time?",
-        "increasing",
-        "decreasing",
     ),
     "tone_rise_fall": _paraphrase(
-        "voice_pitch", "Does the tone rise or fall over time?", "rise", "fall"
+        "voice_pitch", "rise", "fall",
+        "Does the tone rise or fall over time?",
     ),
     "frequency_upward_downward": _paraphrase(
-        "voice_pitch",
+        "voice_pitch", "upward", "downward",
         "Does the sound frequency change upward or downward over time?",
-        "upward",
-        "downward",
     ),
     "frequency_rise_decline": _paraphrase(
-        "voice_pitch",
+        "voice_pitch", "rise", "decline",
         "Over time, does the frequency of the voice rise or decline?",
-        "rise",
-        "decline",
     ),
     "pace_faster_slower": _paraphrase(
-        "speaking_speed",
+        "speaking_speed", "faster", "slower",
         "Does the pace of speech become faster or slower over time?",
-        "faster",
-        "slower",
     ),
     "tempo_increase_decrease": _paraphrase(
-        "speaking_speed",
+        "speaking_speed", "increase", "decrease",
         "Does the speech tempo increase or decrease with time?",
-        "increase",
-        "decrease",
     ),
     "delivery_accelerate_decelerate": _paraphrase(
-        "speaking_speed",
+        "speaking_speed", "accelerate", "decelerate",
         "Does the pace of delivery accelerate or decelerate over time?",
-        "accelerate",
-        "decelerate",
     ),
-}
+}  # fmt: skip
