@@ -1,7 +1,7 @@
-"""Who is asked: one table of adapters, each imported only when it is used.
+"""Models that an audit can evaluate: one table of adapters, imported when they are used.
 
-To add a kind of model: write an adapter in a file of its own, then name it below. To use your own
-model there is no need to: `--model my_package.my_module:MyModel`.
+A new kind of model is an adapter in a file of its own and an entry below. Your own model needs
+neither: `--model my_package.my_module:MyModel`.
 """
 
 from otoscope.registry import Registry

@@ -1,7 +1,7 @@
-"""What it means to be asked: the one interface between an audit and any model.
+"""Requests, answers and models: the interface between an audit and any model.
 
-A model gets questions whose clips are sound in memory, and returns for each what it said and how
-it went. Nothing here imports torch; adapters import what they need when they are made.
+A model gets requests, which are questions with their audio in memory, and returns an answer for
+each. Nothing here imports torch; adapters import what they need when they are opened.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,13 +19,13 @@ from otoscope.prompts.parts import Question, Role, Text
 
 @dataclass(frozen=True)
 class AudioInput:
-    """One clip as a model hears it, before the adapter resamples it.
+    """One clip, before the adapter resamples it.
 
     Attributes:
         id: Of the dataset row it comes from.
         samples: Mono, float32 in [-1, 1), `(n_samples,)`.
         sampling_rate: In Hz.
-        sha256: Of the row's audio bytes: what answers are cached by.
+        sha256: Of the row's audio bytes; part of the key of the answer cache.
         span_s: Start and end of speech in seconds, or None where the row does not say.
     """
 
@@ -43,7 +43,7 @@ class AudioInput:
 
 @dataclass(frozen=True)
 class Request:
-    """A question with its clips filled in; `parts` has them where the question names them."""
+    """A question with its audio: `parts` has clips where the question names them."""
 
     question: Question
     parts: tuple[Text | AudioInput, ...]
@@ -64,7 +64,7 @@ class Request:
 
 
 class Status(StrEnum):
-    """How a call ended. Only `timeout` and `error` are asked again by themselves."""
+    """How a call ended. Only `timeout` and `error` are requested again by default."""
 
     OK = "ok"
     REFUSED = "refused"
@@ -75,18 +75,18 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back.
+    """A model's answer to one request.
 
     Attributes:
         text: Raw, or None where there is none.
         status: How the call ended.
-        audio_truncated: The model did not hear all of a clip.
+        audio_truncated: A clip's end was left out.
         text_truncated: The answer was cut at the limit of tokens.
         n_tokens_in, n_tokens_out: As the model counts them, or None.
         wall_s: Seconds the call took; a batch shares its time evenly.
         logprobs: Label to log-probability, or None.
         cost: In the currency of the price table, or None where unknown.
-        detail: What an error said, cleaned of keys; empty when all went well.
+        detail: An error's message without keys; empty otherwise.
         first_text: The answer that a retry replaced, or None (the published second try).
     """
 
@@ -121,19 +121,19 @@ class Answer:
 
 @runtime_checkable
 class Model(Protocol):
-    """Anybody's model. `answer` is all that is required.
+    """Any model. Only `answer` is required.
 
     Optional, used when present:
 
     - `description`: a dict, ready for JSON, of everything that changes the result (name, revision,
       adapter, dtype, generation settings); part of the run and of the answer cache.
-    - `batch_size`: questions handed over at once; 1 when absent.
-    - `sampling_rate`: the rate in Hz the model hears at; content above half of it is inaudible.
-    - `max_audio_s`: the longest clip it can hear.
+    - `batch_size`: requests in one call of `answer`; 1 when absent.
+    - `sampling_rate`: of its audio input in Hz; content above half of it is lost.
+    - `max_audio_s`: the longest clip that it takes.
     - `input_fingerprint(request) -> bytes`: the audio as the model gets it, for the audio-input
       check.
-    - `check_rows(rows)`: raises `ModelError` where it must not be asked about rows of a dataset,
-      such as those it was trained on.
+    - `check_rows(rows)`: raises `ModelError` for rows of a dataset that it must not be evaluated
+      on, such as its training rows.
     - `with_settings(max_new_tokens=…)`: the same model with another limit, for the retry on parse
       failure; or `with_retry(policy)` to make that retry itself, see `otoscope.models.retrying`.
     - `stream(request) -> iterator of (index, answer)`: answers in the order in which they arrive.
@@ -180,7 +180,7 @@ def validate_method_names(model: Any) -> None:
 
 
 def description_of(model: Any) -> dict[str, Any]:
-    """A model's own description, or its class's name."""
+    """A model's own description, or the name of its class."""
     described = getattr(model, "description", None)
     if described is None:
         return {"kind": f"{type(model).__module__}:{type(model).__qualname__}"}
@@ -211,5 +211,5 @@ def stream(model: Any, questions: Iterable[Request]) -> Iterator[tuple[int, Answ
 def _answered(model: Model, batch: list[Request], first: int) -> Iterator[tuple[int, Answer]]:
     answers = model.answer(batch)
     if len(answers) != len(batch):
-        raise ModelError(f"{len(batch)} questions were asked but {len(answers)} answers came back")
+        raise ModelError(f"the model returned {len(answers)} answers to {len(batch)} questions")
     yield from enumerate(answers, start=first)

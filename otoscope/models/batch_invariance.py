@@ -1,4 +1,4 @@
-"""Does it matter for an answer what else is asked at the same time? `--batch-invariant-check N`."""
+"""Do answers depend on the batch that a question is in? `--batch-invariant-check N`."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from otoscope.models.base import Model, Request
 
 
 class BatchDifference(NamedTuple):
-    """A question with another answer in company than alone."""
+    """A question whose answer in a batch differs from its answer alone."""
 
     question_id: str
     in_batch: str | None
@@ -16,11 +16,11 @@ class BatchDifference(NamedTuple):
 
 
 class BatchInvarianceCheck(NamedTuple):
-    """What came of it; `different` is empty when batches change nothing.
+    """Result of the check; `different` is empty when batches change no answer.
 
     Attributes:
         n_questions: Questions answered twice.
-        batch_size: At the first time.
+        batch_size: Of the first answers; the second ones are single.
         different: Those whose text was not the same, character by character.
     """
 
@@ -30,20 +30,20 @@ class BatchInvarianceCheck(NamedTuple):
 
 
 def batch_invariance_check(model: Model, questions: Sequence[Request]) -> BatchInvarianceCheck:
-    """Asks everything twice, in batches of the model's size and one by one.
+    """Answers all questions twice, in batches of the model's size and one by one.
 
-    Low precision makes sums depend on the shapes they are made in, so some difference is normal
-    on a GPU; how much of it there is, is worth knowing before two runs are compared.
+    In low precision sums depend on the shape of a batch, so some difference is normal on a GPU. Its
+    amount matters for a comparison of two runs.
 
     Args:
-        model: Any model; a `batch_size` of 1, or none, makes this a check that it repeats itself.
+        model: Any model; with a `batch_size` of 1 this checks that answers are reproducible.
         questions: At least one.
 
     Raises:
         ValueError: There are no questions.
     """
     if not questions:
-        raise InvalidValue("nothing can be said about batches without a question")
+        raise InvalidValue("the batch check needs a question")
     size = max(1, int(getattr(model, "batch_size", 1)))
     batches = [questions[n : n + size] for n in range(0, len(questions), size)]
     together = [answer.text for batch in batches for answer in model.answer(batch)]

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-WHOLE = 64 * 2**20
-"""Files up to this many bytes are hashed whole."""
+MAX_FULLY_HASHED_BYTES = 64 * 2**20
+"""Larger files are hashed by samples."""
 SAMPLE = 4096
 """Bytes read at the start, the middle and the end of each tensor of a larger file."""
-PASSED_OVER = {".md", ".lock", ".png", ".jpg", ".gitattributes"}
+IGNORED_SUFFIXES = {".md", ".lock", ".png", ".jpg", ".gitattributes"}
 
 
 def identity(name: str, revision: str | None, marker: str = "config.json") -> dict[str, Any]:
@@ -23,8 +23,8 @@ def identity(name: str, revision: str | None, marker: str = "config.json") -> di
         marker: A small file that every such repository has; its cached copy tells the commit.
 
     Returns:
-        `{"name", "content"}` for a folder, `{"name", "revision", "commit"}` for a repository. A
-        folder is called by its last part: where it lies changes nothing.
+        `{"name", "content"}` for a folder, `{"name", "revision", "commit"}` for a repository. The
+        name of a folder is its last part, so that it does not depend on where the folder is.
 
     Raises:
         OSError: Neither a folder nor a repository with such a file (also when offline).
@@ -40,26 +40,26 @@ def identity(name: str, revision: str | None, marker: str = "config.json") -> di
 def folder_hash(folder: Path) -> str:
     """A SHA-256 that changes with any file of a checkpoint, without reading tens of gigabytes.
 
-    Of a large safetensors file its size, its header and three samples of every tensor are read, so
-    that other weights of the same shapes count as other weights. Any other large file counts with
-    its size and with samples of the whole. Times of files do not count, so a copy is the same.
+    Of a large safetensors file the size, the header and three samples of every tensor are hashed,
+    so that other weights of the same shapes differ. Of any other large file the size and samples of
+    the whole are hashed. Modification times are not, so a copy has the same hash.
     """
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
         hidden = any(part.startswith(".") for part in relative.parts)
-        if not path.is_file() or hidden or path.suffix in PASSED_OVER:
+        if not path.is_file() or hidden or path.suffix in IGNORED_SUFFIXES:
             continue
         digest.update(f"{relative.as_posix()}\0{path.stat().st_size}\0".encode())
-        for chunk in _telling_bytes(path):
+        for chunk in _hashed_bytes(path):
             digest.update(chunk)
     return digest.hexdigest()
 
 
-def _telling_bytes(path: Path) -> Iterator[bytes]:
+def _hashed_bytes(path: Path) -> Iterator[bytes]:
     size = path.stat().st_size
     with path.open("rb") as file:
-        if size <= WHOLE:
+        if size <= MAX_FULLY_HASHED_BYTES:
             yield file.read()
             return
         spans = [(0, size)]

@@ -1,6 +1,6 @@
-"""Many calls at once, answers as they arrive: an event loop in a thread of its own.
+"""Concurrent calls, results as they arrive: an event loop in a thread of its own.
 
-Whoever reads the answers may write, decode or draw a progress bar meanwhile; calls go on.
+While the reader of the results writes, decodes or draws a progress bar, calls go on.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ R = TypeVar("R")
 class LoopThread:
     """A running event loop.
 
-    It is also closed when Python exits with it open, as by a generator that nobody read to its end:
-    after that its thread stands still, and whoever waits for it waits for ever.
+    It is also closed when Python exits while a generator is not read to its end: after that its
+    thread no longer runs, and waiting for it never returns.
 
     Attributes:
-        at_end: Called in the loop before it ends, such as the closing of a client.
+        at_end: Awaited in the loop before it ends, such as the closing of a client.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def close(self) -> None:
-        """Cancels whatever is still going on, waits until it has stopped, and ends the thread."""
+        """Cancels the calls in flight, waits for them, and ends the thread."""
         if self._loop.is_closed():
             return
         atexit.unregister(self.close)
@@ -60,18 +60,18 @@ async def _cancel_others() -> None:
 
 def as_they_arrive(
     loop: LoopThread,
-    questions: Iterable[Q],
+    requests: Iterable[Q],
     call: Callable[[Q], Coroutine[Any, Any, R]],
     *,
     n_ahead: int,
 ) -> Iterator[tuple[int, R]]:
-    """Each question's index and the result of its call, in the order in which calls end.
+    """Each request's index and the result of its call, in the order in which calls end.
 
-    Questions are taken only as results are taken: never are more than `n_ahead` without a result.
-    What a call raises is raised here.
+    Requests are consumed as results are: at most `n_ahead` of them are without a result. What a
+    call raises is raised here.
     """
     ended: SimpleQueue[tuple[int, Future[R]]] = SimpleQueue()
-    numbered = enumerate(questions)
+    numbered = enumerate(requests)
     n_open = 0
     while True:
         while n_open < n_ahead and (item := next(numbered, None)) is not None:
@@ -89,8 +89,8 @@ def _put(ended: "SimpleQueue[tuple[int, Future[R]]]", index: int, done: "Future[
     ended.put((index, done))
 
 
-class Pace:
-    """Spreads starts evenly over time, and holds all of them back when told to wait."""
+class RateLimiter:
+    """Spreads starts evenly over time, and delays all of them on request."""
 
     def __init__(
         self,
@@ -104,13 +104,13 @@ class Pace:
         self._next = self._not_before = float("-inf")
         self._queue = asyncio.Lock()
 
-    async def turn(self) -> None:
+    async def acquire(self) -> None:
         """Returns when the next call may start."""
         async with self._queue:
             while (wait := max(self._next, self._not_before) - self._clock()) > 0:
                 await self._sleep(wait)
             self._next = self._clock() + self._gap_s
 
-    def hold(self, seconds: float) -> None:
+    def delay(self, seconds: float) -> None:
         """No call starts within so many seconds from now."""
         self._not_before = max(self._not_before, self._clock() + seconds)

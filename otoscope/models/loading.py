@@ -1,4 +1,4 @@
-"""From a name to weights and a processor that are sure to belong together."""
+"""Loads a checkpoint: weights and a processor that are known to match."""
 
 import importlib
 import warnings
@@ -15,8 +15,8 @@ from otoscope.processes import whole_number
 WAY_OUT = "bring your own with `--model package.module:MyModel`"
 
 
-class Loaded(NamedTuple):
-    """A model ready to be asked.
+class LoadedModel(NamedTuple):
+    """A checkpoint in memory.
 
     Attributes:
         model: A transformers model in evaluation mode, with the adapter on top if there is one.
@@ -24,7 +24,7 @@ class Loaded(NamedTuple):
         family: Its entry in the table.
         sampling_rate: In Hz.
         window_s: The longest clip in seconds, or None.
-        own_generation: The checkpoint's settings of generation.
+        own_generation: The checkpoint's generation config.
         described: Everything about the weights that changes an answer, ready for JSON.
     """
 
@@ -45,11 +45,11 @@ def load(
     dtype: str,
     device_map: Any,
     trust_remote_code: bool,
-) -> Loaded:
+) -> LoadedModel:
     """Loads a checkpoint; the arguments are those of `open_transformers`.
 
     Raises:
-        ModelError: Anything is missing or does not fit; says what, and the way out.
+        ModelError: Something is missing or does not match; says what, and the way out.
     """
     transformers = _library("transformers")
     if Path(name).is_dir() and revision is not None:
@@ -72,7 +72,7 @@ def load(
             f"{name!r} lacks {len(missing)} weights that {family.model} needs and that would be "
             f"random, {missing[0]!r} the first of them; {WAY_OUT}"
         )
-    # Settings that are left open must stay open: `generate` would fill them from these.
+    # Unset settings must stay unset: `generate` would fill them from the model's config.
     own_generation, model.generation_config = (
         model.generation_config,
         transformers.GenerationConfig(),
@@ -100,7 +100,7 @@ def load(
         model, described["adapter"] = _with_adapter(model, adapter)
     model.eval()
     window_s = _window(family, processor)
-    return Loaded(model, processor, family, sampling_rate, window_s, own_generation, described)
+    return LoadedModel(model, processor, family, sampling_rate, window_s, own_generation, described)
 
 
 def chat_template_of(processor: Any) -> Any:
@@ -148,8 +148,12 @@ def _loaded(auto: str, name: str, needs: Sequence[str] = (), **where: Any) -> An
 def _family(name: str, config: Any) -> Family:
     if config.model_type in FAMILIES:
         return FAMILIES[config.model_type]
-    hears = any("audio" in key for key in config.to_dict())
-    fault = "is not in the table of families" if hears else "takes no audio as far as one can tell"
+    has_audio = any("audio" in key for key in config.to_dict())
+    fault = (
+        "is not in the table of families"
+        if has_audio
+        else "takes no audio as far as its configuration shows"
+    )
     raise ModelError(
         f"{name!r} is a {config.model_type!r}, which {fault}; known are "
         f"{', '.join(sorted(FAMILIES))}; for another one {WAY_OUT}"
@@ -173,14 +177,14 @@ def _checked(name: str, family: Family, processor: Any, config: Any) -> int:
     ours = getattr(inner, "audio_token_id", getattr(tower, "audio_token_id", None))
     if ours is not None and theirs != ours:
         raise ModelError(
-            f"the processor of {name!r} marks sound with token {theirs} "
-            f"({processor.audio_token!r}), its model with {ours}: they do not belong together"
+            f"the processor of {name!r} marks audio with token {theirs} "
+            f"({processor.audio_token!r}), its model with {ours}: they do not match"
         )
     bands = getattr(tower, "num_mel_bins", getattr(tower, "input_size", None))
     if bands is not None and bands != extractor.feature_size:
         raise ModelError(
             f"the processor of {name!r} makes {extractor.feature_size} mel bands, its model takes "
-            f"{bands}: they do not belong together"
+            f"{bands}: they do not match"
         )
     if family.chat != "mistral" and not chat_template_of(processor):
         raise ModelError(f"the processor of {name!r} has no chat template; {WAY_OUT}")

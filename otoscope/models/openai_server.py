@@ -1,10 +1,10 @@
-"""Any server that speaks chat completions with `input_audio`: vLLM, SGLang, OpenAI, Gemini, …
+"""Any server with chat completions and `input_audio`: vLLM, SGLang, OpenAI, Gemini, …
 
     otoscope run perception --model openai:gpt-audio …
     otoscope run perception --model openai:Qwen/Qwen2-Audio-7B-Instruct \
         --base-url http://localhost:8000/v1 …
 
-The key is read from the environment when a call is made; it is nowhere kept.
+The key is read from the environment when a call is made, and is not stored.
 """
 
 import base64
@@ -23,7 +23,7 @@ from otoscope.models.in_flight import LoopThread, as_they_arrive
 from otoscope.models.presets import PRESETS, Preset
 from otoscope.models.prices import price_of, read_prices
 from otoscope.models.retrying import RetryPolicy
-from otoscope.models.server_calls import Calls, ChatRequest, Server
+from otoscope.models.server_calls import ChatCalls, ChatRequest, Server
 from otoscope.models.server_responses import Redactor, without_credentials
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -32,11 +32,11 @@ OTHER_NAMES = {"thinking_level": "reasoning_effort"}
 
 
 class OpenAIServer(Server):
-    """A model behind a server. Made by `open_openai`, which says what the settings mean."""
+    """A model behind a server. Made by `open_openai`, which documents the settings."""
 
     @property
     def batch_size(self) -> int:
-        """What is in flight at once."""
+        """Requests in flight at once."""
         return self.concurrency
 
     @property
@@ -67,13 +67,12 @@ class OpenAIServer(Server):
         """Answers as they arrive; at most twice `concurrency` questions are held in memory.
 
         Raises:
-            ModelError: The server has not answered anything yet and will not: no such model, no
-                valid key, nobody there.
+            ModelError: No request can succeed: no such model, no valid key, no server.
         """
         redactor = Redactor(self.key())
         loop = LoopThread()
         try:
-            calls = loop.submit(Calls.begin(self, redactor)).result()
+            calls = loop.submit(ChatCalls.begin(self, redactor)).result()
             loop.at_end = calls.end
             yield from as_they_arrive(
                 loop, map(self.chat_request, questions), calls.answer, n_ahead=2 * self.concurrency
@@ -116,10 +115,7 @@ class OpenAIServer(Server):
         )
 
     def estimate(self, *, n_questions: int, audio_s: float, n_characters: int) -> float | None:
-        """What so many questions cost at most, about; None where no price or rate is known.
-
-        Retries are not in it: how many there will be is not known.
-        """
+        """Upper estimate of the cost without retries; None where no price or rate is known."""
         if self.price is None:
             return None
         limit = self.fields.get(self.limit_field)
@@ -154,27 +150,27 @@ def open_openai(
     longest_wait_s: float = 120.0,
     prices: Path | str | None = None,
 ) -> OpenAIServer:
-    """`openai:NAME`; a revision is recorded, as a server cannot be asked for one.
+    """`openai:NAME`; a revision is only recorded, as servers have no field for it.
 
     Args:
-        name: What the server calls the model.
+        name: Of the model at the server.
         revision: What the server is known to serve, such as a commit; part of the answer cache.
         base_url: Usually ends in `/v1`; `OPENAI_BASE_URL`, else OpenAI's own.
         api_key_env: Variable that holds the key. A local server needs none.
-        preset: A name in `PRESETS`; what is given below goes before it.
+        preset: A name in `PRESETS`, overridden by the settings below.
         temperature: 0 unless a preset says otherwise.
         max_tokens: Limit of an answer, 128 unless a preset says otherwise.
         extra: More fields of the request; None drops one, as in
             `{"max_tokens": None, "max_completion_tokens": 128}`.
         sampling_rate: Of what is sent, in Hz; 0 or None sends each clip at its own.
         audio_format: `wav`, or `flac` where the server takes it.
-        max_audio_s: The longest clip the model hears to its end, if known.
+        max_audio_s: The longest clip that the model takes, if known.
         concurrency: Requests in flight at once.
         requests_per_minute: Starts are spread evenly to stay below; None for no limit.
         timeout_s: For one attempt.
         max_retries: After 429, 5xx, timeouts and broken connections.
         backoff_s: The first wait, doubled each time up to 30 s, with jitter; a server's
-            Retry-After goes before it and holds back all requests.
+            Retry-After replaces it and delays all requests.
         longest_wait_s: A Retry-After longer than this is not waited for.
         prices: A CSV with the columns of `otoscope/models/data/prices.csv`, instead of it.
 

@@ -12,43 +12,43 @@ from typing import Any, NamedTuple
 from otoscope.models import MODELS
 from otoscope.models.base import Model, ModelError, validate_method_names
 
-NAMES_TAKEN_WHOLE = {"constant", "fitted", "random", "replay", "human"}
+KINDS_WITHOUT_REVISION = {"constant", "fitted", "random", "replay", "human"}
 """Kinds whose name is a text or a path, in which `@` means nothing."""
 
 EXTRAS = {"openai": "api", "transformers": "models"}
 """What to install for a kind that the core does not carry."""
 
 
-class Spec(NamedTuple):
-    """What is asked: a key of `MODELS` or a module, the name behind the colon, the revision."""
+class ModelSpec(NamedTuple):
+    """A key of `MODELS` or a module, the name behind the colon, the revision."""
 
     kind: str
     name: str | None
     revision: str | None
 
 
-def parse_spec(spec: str) -> Spec:
+def parse_spec(spec: str) -> ModelSpec:
     """The parts of a model's specification.
 
-    The revision is what stands behind the last `@`, unless the name is a path that exists.
+    The revision is what follows the last `@`, unless the name is a path that exists.
 
     >>> parse_spec("transformers:Qwen/Qwen2-Audio-7B-Instruct@0a095220")
-    Spec(kind='transformers', name='Qwen/Qwen2-Audio-7B-Instruct', revision='0a095220')
+    ModelSpec(kind='transformers', name='Qwen/Qwen2-Audio-7B-Instruct', revision='0a095220')
     >>> parse_spec("observer"), parse_spec("constant:up @ the end").name
-    (Spec(kind='observer', name=None, revision=None), 'up @ the end')
+    (ModelSpec(kind='observer', name=None, revision=None), 'up @ the end')
     """
     kind, colon, name = spec.partition(":")
     if not colon:
         kind, _, revision = spec.partition("@")
-        return Spec(kind, None, revision or None)
-    if kind in NAMES_TAKEN_WHOLE or Path(name).exists():
-        return Spec(kind, name or None, None)
+        return ModelSpec(kind, None, revision or None)
+    if kind in KINDS_WITHOUT_REVISION or Path(name).exists():
+        return ModelSpec(kind, name or None, None)
     before, at, revision = name.rpartition("@")
-    return Spec(kind, (before if at else name) or None, (revision if at else None) or None)
+    return ModelSpec(kind, (before if at else name) or None, (revision if at else None) or None)
 
 
 def open_model(spec: str, **options: Any) -> Model:
-    """The model that a specification names, ready to be asked.
+    """Opens the model that a specification names.
 
     Args:
         spec: `observer`, `openai:gpt-audio`, `transformers:PATH_OR_ID@REV`, `replay:FILE`, … as in
@@ -72,7 +72,7 @@ def open_model(spec: str, **options: Any) -> Model:
             f"{error.args[0]}; or name a class of your own, my_package.my_module:MyModel"
         ) from None
     opener = _opener(kind, target)
-    _refuse_unknown(kind, opener, given, passed=2)
+    _validate_options(kind, opener, given, passed=2)
     model: Model = opener(name, revision, **given)
     return model
 
@@ -98,11 +98,11 @@ def _is_class_path(kind: str, name: str | None) -> bool:
         return False
     if "." in kind:
         return True
-    _see_current_folder()
+    _import_from_current_folder()
     return importlib.util.find_spec(kind) is not None
 
 
-def _see_current_folder() -> None:
+def _import_from_current_folder() -> None:
     """Lets a module in the current folder be found, last, so that it hides nothing installed."""
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
@@ -111,7 +111,7 @@ def _see_current_folder() -> None:
 
 def _own_model(module_name: str, class_name: str, options: Mapping[str, Any]) -> Model:
     where = f"{module_name}:{class_name}"
-    _see_current_folder()
+    _import_from_current_folder()
     try:
         found: Any = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
@@ -130,15 +130,15 @@ def _own_model(module_name: str, class_name: str, options: Mapping[str, Any]) ->
     if not callable(getattr(found, "answer", None)):
         raise ModelError(f"{where}: a model needs a method `answer(questions)`")
     validate_method_names(found)
-    _refuse_unknown(where, found, options, passed=0)
+    _validate_options(where, found, options, passed=0)
     model: Model = found(**options)
     return model
 
 
-def _refuse_unknown(
+def _validate_options(
     what: str, called: Callable[..., Any], options: Mapping[str, Any], *, passed: int
 ) -> None:
-    """Names options that a function does not take, and arguments it misses."""
+    """Rejects options that a function does not take, and missing ones."""
     signature = inspect.signature(called)
     parameters = list(signature.parameters.values())[passed:]
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):

@@ -1,7 +1,7 @@
-"""Answers by the logits of lettered options: what would be said next, not what is said.
+"""Answers by the next-token logits of lettered options, without generation.
 
-The options' tokens are a blank and a letter, each of which must be one token. Of equal logits the
-earliest option counts.
+An option is a space and a letter, which must be one token. Of equal logits the earliest option
+counts.
 
 Source: VocalGrad, appendix on MELD.
 """
@@ -17,7 +17,7 @@ from otoscope.models.base import Answer, ModelError, Request, description_of
 
 @runtime_checkable
 class GivesOptionLogits(Protocol):
-    """A model that says how likely each of a few texts is to come next."""
+    """A model that gives next-token logits."""
 
     def option_logits(
         self, questions: Sequence[Request], options: Sequence[str]
@@ -26,30 +26,29 @@ class GivesOptionLogits(Protocol):
 
 
 class OptionLogitsModel:
-    """A model that answers closed questions with the likeliest of their labels.
+    """Answers closed questions with the likeliest of their labels.
 
     An answer's `logprobs` are the logarithm of the softmax over the labels alone.
     """
 
     def __init__(self, model: Any) -> None:
-        """Takes a model that has logits.
+        """Wraps a model.
 
         Raises:
-            ModelError: It gives none.
+            ModelError: It gives no logits.
         """
         if not isinstance(model, GivesOptionLogits):
             raise ModelError(
-                f"{description_of(model).get('kind', type(model).__name__)} gives no logits, and "
-                "options are compared by those of their letters at the last place of the input; "
-                "use transformers:PATH_OR_ID@REVISION, or a model of your own with "
-                "`option_logits(questions, options)`"
+                f"{description_of(model).get('kind', type(model).__name__)} gives no logits, by "
+                "which options are compared; use transformers:PATH_OR_ID@REVISION, or your own "
+                "model with `option_logits(questions, options)`"
             )
         self.model: Any = model
         self.batch_size = max(1, int(getattr(model, "batch_size", 1)))
 
     @property
     def description(self) -> dict[str, Any]:
-        """The model's, and that it is not asked for words."""
+        """The model's, and how it answers."""
         return {**description_of(self.model), "answers_by": "logits of ' A', ' B' …"}
 
     @property
@@ -63,31 +62,31 @@ class OptionLogitsModel:
         return getattr(self.model, "max_audio_s", None)
 
     def answer(self, questions: Sequence[Request]) -> list[Answer]:
-        """A label each, and how likely each was.
+        """A label each, and the log-probability of each label.
 
         Raises:
             ModelError: A question has no labels, or one of them is not one token.
         """
         by_labels: dict[tuple[str, ...], list[int]] = {}
-        for place, request in enumerate(questions):
-            by_labels.setdefault(request.question.labels, []).append(place)
+        for n, request in enumerate(questions):
+            by_labels.setdefault(request.question.labels, []).append(n)
         answers: dict[int, Answer] = {}
-        for labels, places in by_labels.items():
+        for labels, numbers in by_labels.items():
             if not labels:
-                name = questions[places[0]].question.question_id
+                name = questions[numbers[0]].question.question_id
                 raise ModelError(f"question {name!r} offers no options")
             logits = self.model.option_logits(
-                [questions[n] for n in places], [f" {label}" for label in labels]
+                [questions[n] for n in numbers], [f" {label}" for label in labels]
             )
-            for place, row in zip(places, np.asarray(logits, np.float64), strict=True):
-                answers[place] = decide(labels, row)
+            for n, row in zip(numbers, np.asarray(logits, np.float64), strict=True):
+                answers[n] = likeliest(labels, row)
         return [answers[n] for n in range(len(questions))]
 
 
-def decide(labels: Sequence[str], logits: Float[np.ndarray, " n_labels"]) -> Answer:
+def likeliest(labels: Sequence[str], logits: Float[np.ndarray, " n_labels"]) -> Answer:
     """The label with the greatest logit; of equal ones the earliest.
 
-    >>> decide("AB", np.array([1.0, 1.0])).text
+    >>> likeliest("AB", np.array([1.0, 1.0])).text
     'A'
 
     Raises:
@@ -96,8 +95,8 @@ def decide(labels: Sequence[str], logits: Float[np.ndarray, " n_labels"]) -> Ans
     if not np.isfinite(logits).all():
         raise ModelError(f"the logits of {', '.join(labels)} are not all finite: {logits.tolist()}")
     below = logits - logits.max()
-    chances = below - np.log(np.exp(below).sum())
-    scores: Mapping[str, float] = dict(zip(labels, chances.tolist(), strict=True))
+    log_probabilities = below - np.log(np.exp(below).sum())
+    scores: Mapping[str, float] = dict(zip(labels, log_probabilities.tolist(), strict=True))
     return Answer(labels[int(logits.argmax())], logprobs=scores)
 
 

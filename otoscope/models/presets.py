@@ -1,7 +1,8 @@
-"""How the published answers were decoded, by name: one table for every kind of model.
+"""Decoding settings of the published answers, by name: one table for every kind of model.
 
-A preset says what was set, and nothing else: `None` leaves a setting as the model or the server has
-it. Source: `docs/papers.md`, VocalGrad benchmark, backends.
+A setting of `None` is left as the model or the server has it.
+
+Source: `docs/papers.md`, VocalGrad benchmark, backends.
 """
 
 from collections.abc import Mapping
@@ -13,14 +14,14 @@ from otoscope.registry import Registry
 
 @dataclass(frozen=True)
 class Preset:
-    """One way of decoding.
+    """Decoding settings.
 
     Attributes:
         name: As in `PRESETS`; the published ones carry the name of their row in the tables.
-        sampled: Tokens are drawn, not taken greedily; None: as the checkpoint's own settings say.
+        sampled: Sampling, not greedy decoding; None: as the checkpoint's own settings say.
         temperature: Divides the logits.
-        top_p: Share of probability that tokens are drawn from.
-        top_k: Number of tokens that they are drawn from.
+        top_p: Share of probability that tokens are sampled from.
+        top_k: Number of tokens that they are sampled from.
         repetition_penalty: 1 is none.
         seed: Set again before each generation.
         max_new_tokens: Limit of an answer; the retry on parse failure has its own, see `retrying`.

@@ -1,7 +1,7 @@
-"""What an answer costs: a dated table of list prices, and arithmetic on what a server counted.
+"""Cost of answers: a dated table of list prices, applied to a server's token counts.
 
-A price holds for one host: a model of the same name on a server of your own costs nothing that we
-know of. What is not in the table has no price, never 0.
+A price holds for one host: a model of the same name on your own server has no known price. A model
+that is not in the table has no price, never 0.
 """
 
 import csv
@@ -45,7 +45,7 @@ class Price:
     replaced_by: str
 
     def cost(self, usage: Mapping[str, Any], audio_s: float) -> float | None:
-        """What a server's `usage` costs, or None where that cannot be told.
+        """The cost of a server's `usage`, or None where it is not known.
 
         Audio tokens are priced apart. Where the server does not count them apart, they are taken
         from the documented rate, if there is one. Cached tokens are priced as fresh ones.
@@ -71,7 +71,7 @@ class Price:
     def estimate(
         self, *, n_questions: int, audio_s: float, n_characters: int, n_tokens_out: int
     ) -> float | None:
-        """What questions not asked yet cost at most, about; None without a rate of audio tokens.
+        """Upper estimate of the cost of requests; None without a rate of audio tokens.
 
         Args:
             n_questions: How many.

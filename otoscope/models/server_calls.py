@@ -1,4 +1,4 @@
-"""One stream of calls to a chat server: many at once, retried, and every failure named."""
+"""A stream of concurrent calls to a chat server: retries, and a status for every failure."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ import openai
 import tenacity
 
 from otoscope.models.base import Answer, ModelError, Status
-from otoscope.models.in_flight import Pace
+from otoscope.models.in_flight import RateLimiter
 from otoscope.models.prices import Price
 from otoscope.models.retrying import ON_ERROR, RetryPolicy, replaced
 from otoscope.models.server_responses import (
@@ -28,19 +28,19 @@ from otoscope.models.server_responses import (
 
 LONGEST_BACKOFF_S = 30.0
 NON_RETRYABLE = {401, 403, 404}
-"""Statuses that the next question would get too."""
+"""Statuses that every other request would get too."""
 
 RETRYABLE = (TimeoutError, openai.APITimeoutError, openai.APIConnectionError)
 
 
 @dataclass(frozen=True)
 class Server:
-    """Where to ask for which model, and how; `open_openai` says what the settings mean.
+    """A server, its model and the settings of requests; documented in `open_openai`.
 
     Attributes:
         fields: Of every request, besides model and messages.
         price: Of the model there, if known.
-        server_models: Names that the server gave its model, as far as answers came.
+        server_models: The model's names in the server's responses.
     """
 
     model: str
@@ -64,7 +64,7 @@ class Server:
 
     @property
     def limit_field(self) -> str:
-        """What the limit on an answer's tokens is called in a request."""
+        """Name of the limit on an answer's tokens in a request."""
         old, new = "max_tokens", "max_completion_tokens"
         return new if new in self.fields and old not in self.fields else old
 
@@ -75,7 +75,7 @@ class Server:
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """A question as it is sent, and what a report needs to know about it."""
+    """The messages of a question, and what its answer is completed with."""
 
     messages: list[dict[str, Any]] = field(repr=False)
     audio_s: float
@@ -83,13 +83,13 @@ class ChatRequest:
     parser: str
 
 
-class Calls:
-    """The calls of one stream, all in its event loop."""
+class ChatCalls:
+    """The calls of one stream, in one event loop."""
 
     def __init__(self, server: Server, redactor: Redactor) -> None:
         self._server, self._redactor = server, redactor
         self._gate = asyncio.Semaphore(server.concurrency)
-        self._pace = Pace(server.requests_per_minute)
+        self._limiter = RateLimiter(server.requests_per_minute)
         self._client = openai.AsyncOpenAI(
             api_key=server.key() or "none",
             base_url=server.base_url,
@@ -99,7 +99,7 @@ class Calls:
         self._create = self._client.chat.completions.with_raw_response.create
 
     @classmethod
-    async def begin(cls, server: Server, redactor: Redactor) -> "Calls":
+    async def begin(cls, server: Server, redactor: Redactor) -> "ChatCalls":
         """Made within the event loop that its client belongs to."""
         return cls(server, redactor)
 
@@ -108,7 +108,7 @@ class Calls:
         await self._client.close()
 
     async def answer(self, request: ChatRequest | Answer) -> Answer:
-        """One question's answer, whatever happens, save what is hopeless from the start."""
+        """One question's answer; raises only where no request can succeed."""
         if isinstance(request, Answer):
             return request
         async with self._gate:
@@ -129,22 +129,22 @@ class Calls:
         attempts = tenacity.AsyncRetrying(
             stop=tenacity.stop_after_attempt(server.max_retries + 1),
             wait=self._wait,
-            retry=tenacity.retry_if_exception(self._passes),
+            retry=tenacity.retry_if_exception(self._is_retryable),
             reraise=True,
         )
         try:
             content: bytes = await attempts(self._once, request.messages, fields)
-            reply = parse_response(content)
-            answer = answer_from(reply, self._redactor)
+            response = parse_response(content)
+            answer = answer_from(response, self._redactor)
         except (openai.APIError, TimeoutError, ResponseError) as error:
             return self._failure(error, attempts.statistics.get("attempt_number", 1))
-        server.server_models.add(str(reply.get("model") or ""))
+        server.server_models.add(str(response.get("model") or ""))
         if server.price is None:
             return answer
-        return replace(answer, cost=server.price.cost(usage_of(reply), request.audio_s))
+        return replace(answer, cost=server.price.cost(usage_of(response), request.audio_s))
 
     async def _once(self, messages: list[dict[str, Any]], fields: Mapping[str, Any]) -> bytes:
-        await self._pace.turn()
+        await self._limiter.acquire()
         # in `extra_body`, which the client sends as it is: its walk through `messages` takes longer
         # than encoding the clip
         body = {"messages": messages, **fields}
@@ -152,23 +152,25 @@ class Calls:
             reply = await self._create(model=self._server.model, messages=[], extra_body=body)
         return reply.content
 
-    def _passes(self, error: BaseException) -> bool:
-        """Whether a failure may be gone at the next attempt."""
+    def _is_retryable(self, error: BaseException) -> bool:
+        """Whether another attempt may succeed."""
         if isinstance(error, openai.APIStatusError):
             wait_s = retry_after(error.response.headers)
             if wait_s is not None and wait_s > self._server.longest_wait_s:
                 return False
-            spent = code_of(error.body) == "insufficient_quota"
-            return not spent and (error.status_code in (408, 409, 429) or error.status_code >= 500)
+            no_quota = code_of(error.body) == "insufficient_quota"
+            return not no_quota and (
+                error.status_code in (408, 409, 429) or error.status_code >= 500
+            )
         return isinstance(error, RETRYABLE)
 
     def _wait(self, state: tenacity.RetryCallState) -> float:
-        """As long as the server asks for, else exponentially longer with jitter."""
+        """The server's Retry-After, else exponential backoff with jitter."""
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, openai.APIStatusError):
             wait_s = retry_after(error.response.headers)
             if wait_s is not None:
-                self._pace.hold(wait_s)  # for all calls, this one's next attempt included
+                self._limiter.delay(wait_s)  # for all calls, this one's next attempt included
                 return 0.0
         backoff = tenacity.wait_exponential_jitter(
             multiplier=self._server.backoff_s, max=LONGEST_BACKOFF_S, jitter=self._server.backoff_s
@@ -186,31 +188,33 @@ class Calls:
             if code_of(error.body) in FILTER_CODES:
                 return Answer(None, Status.FILTERED, detail=line(message_of(error.body)))
             detail = line(f"HTTP {error.status_code}{tried}: {self._explained(error)}")
-            hopeless = (
+            permanent = (
                 error.status_code in NON_RETRYABLE or code_of(error.body) == "insufficient_quota"
             )
         elif isinstance(error, openai.APIConnectionError):
             cause = error.__cause__ or error
-            hopeless = type(cause).__name__ == "ConnectError"
+            permanent = type(cause).__name__ == "ConnectError"
             detail = line(
                 f"no connection to {server.base_url}{tried}: {cause or type(cause).__name__}"
             )
         else:
-            hopeless, detail = False, line(f"{error}{tried}")
-        if hopeless and not server.server_models:
+            permanent, detail = False, line(f"{error}{tried}")
+        if permanent and not server.server_models:
             raise ModelError(detail) from None
         return Answer(None, Status.ERROR, detail=detail)
 
     def _explained(self, error: openai.APIStatusError) -> str:
-        """An error in words, with the way out where we know one."""
-        server, said = self._server, message_of(error.body)
+        """An error's message, with the way out where there is one."""
+        server, message = self._server, message_of(error.body)
         where = server.base_url
         if error.status_code == 404:
-            if "model" not in f"{said} {code_of(error.body)}".lower():
-                return f"nothing at {where}; a base URL usually ends in /v1 ({said})"
+            if "model" not in f"{message} {code_of(error.body)}".lower():
+                return f"nothing at {where}; a base URL usually ends in /v1 ({message})"
             instead = server.price.replaced_by if server.price else ""
             way = f"use {instead!r}" if instead else "it may be retired: name one that is served"
-            return f"no model {server.model!r} at {where}; {way}, or replay saved answers ({said})"
+            return (
+                f"no model {server.model!r} at {where}; {way}, or replay saved answers ({message})"
+            )
         if error.status_code in (401, 403):
-            return f"{where} does not accept the key in {server.key_env} ({said})"
-        return said
+            return f"{where} does not accept the key in {server.key_env} ({message})"
+        return message

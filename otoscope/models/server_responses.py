@@ -1,6 +1,6 @@
-"""What a chat server says back, read: an answer, or why there is none, never a key.
+"""Responses of a chat server: an answer, or why there is none, never a key.
 
-Servers differ, so a reply is read as plain JSON with every field optional.
+Servers differ, so a response is read as plain JSON with every field optional.
 """
 
 import base64
@@ -20,11 +20,11 @@ FILTER_CODES = {"content_filter", "content_policy_violation", "ResponsibleAIPoli
 
 
 class ResponseError(ValueError):
-    """A reply that holds no answer; the message says what is wrong with it."""
+    """A response without an answer; the message says why."""
 
 
 class Redactor:
-    """Takes a key out of texts, in whatever form they carry it."""
+    """Removes a key from texts, in any of its forms."""
 
     def __init__(self, key: str | None) -> None:
         forms = {key, quote(key, safe=""), base64.b64encode(key.encode()).decode()} if key else ()
@@ -57,10 +57,10 @@ def without_credentials(url: str) -> str:
 
 
 def parse_response(content: bytes) -> dict[str, Any]:
-    """A reply's JSON object.
+    """A response's JSON object.
 
     Raises:
-        ReplyError: It is none.
+        ResponseError: It is none.
     """
     try:
         reply = json.loads(content)
@@ -75,11 +75,11 @@ def parse_response(content: bytes) -> dict[str, Any]:
 def answer_from(reply: Mapping[str, Any], redactor: Redactor) -> Answer:
     """The answer that a chat completion carries.
 
-    A refusal and a filtered answer keep what text there is. An answer without text is an empty
-    text, since the model was asked and said nothing.
+    A refusal and a filtered answer keep their text if there is any. An answer without text is an
+    empty text: the model generated nothing.
 
     Raises:
-        ReplyError: There is no choice, or it has no message.
+        ResponseError: There is no choice, or it has no message.
     """
     choices = reply.get("choices")
     if not isinstance(choices, list) or not choices:
@@ -110,13 +110,13 @@ def answer_from(reply: Mapping[str, Any], redactor: Redactor) -> Answer:
 
 
 def usage_of(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """What the server counted; empty where it did not."""
+    """Token counts of the server; empty where it gives none."""
     usage = reply.get("usage")
     return usage if isinstance(usage, dict) else {}
 
 
 def message_of(body: Any) -> str:
-    """The words in an error's body, whichever shape it has."""
+    """The message in an error's body, whichever shape it has."""
     if isinstance(body, dict):
         inner = body.get("error", body)
         if isinstance(inner, dict):
@@ -137,7 +137,7 @@ def code_of(body: Any) -> str:
 def retry_after(
     headers: Mapping[str, str], *, now: datetime.datetime | None = None
 ) -> float | None:
-    """Seconds that a server asks to wait, or None where it does not say.
+    """Seconds of a Retry-After header, or None without one.
 
     >>> retry_after({"retry-after": "1.5"}), retry_after({"retry-after-ms": "20"}), retry_after({})
     (1.5, 0.02, None)

@@ -23,7 +23,7 @@ from otoscope.models.decoding import (
     label_log_probabilities,
 )
 from otoscope.models.encoding import EncodedBatch, RequestEncoder
-from otoscope.models.loading import Loaded, load
+from otoscope.models.loading import LoadedModel, load
 from otoscope.models.option_logits import single_tokens
 from otoscope.models.presets import PRESETS
 
@@ -48,7 +48,7 @@ class TransformersModel:
         limit: The size of a batch, which shrinks when memory runs out.
     """
 
-    loaded: Loaded
+    loaded: LoadedModel
     encoder: RequestEncoder
     settings: GenerationSettings
     limit: BatchSize

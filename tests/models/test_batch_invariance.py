@@ -34,5 +34,5 @@ def test_there_are_none_when_nothing_changes():
 
 
 def test_without_a_question_nothing_is_said():
-    with pytest.raises(ValueError, match="without a question"):
+    with pytest.raises(ValueError, match="needs a question"):
         batch_invariance_check(Swayed(2, at_most=1), [])

@@ -18,7 +18,7 @@ N_BYTES = 40_000
 def folder(request, tmp_path, monkeypatch):
     """A checkpoint of two tensors, written by hand after the safetensors format."""
     if request.param == "sampled":
-        monkeypatch.setattr(checkpoints, "WHOLE", 2_000)
+        monkeypatch.setattr(checkpoints, "MAX_FULLY_HASHED_BYTES", 2_000)
     made = tmp_path / "model"
     made.mkdir()
     (made / "config.json").write_text('{"model_type": "mine"}')
@@ -73,14 +73,14 @@ def test_a_copy_with_other_times_and_notes_is_the_same(folder, tmp_path):
 
 
 def test_a_large_file_is_not_read_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoints, "WHOLE", 0)
+    monkeypatch.setattr(checkpoints, "MAX_FULLY_HASHED_BYTES", 0)
     (tmp_path / "weights.bin").write_bytes(bytes(10 * checkpoints.SAMPLE))
     read = b"".join(checkpoints._telling_bytes(tmp_path / "weights.bin"))
     assert len(read) == 3 * checkpoints.SAMPLE
 
 
 def test_but_its_size_counts(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoints, "WHOLE", 0)
+    monkeypatch.setattr(checkpoints, "MAX_FULLY_HASHED_BYTES", 0)
     hashes = set()
     for n in (10, 11):
         (tmp_path / "weights.bin").write_bytes(bytes(n * checkpoints.SAMPLE))

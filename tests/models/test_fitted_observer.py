@@ -113,7 +113,7 @@ class TestLeakage:
         ],
     )
     def test_rows_it_was_trained_on_are_refused(self, row, named):
-        with pytest.raises(ModelError, match=rf"trained on {named}.*ask about others"):
+        with pytest.raises(ModelError, match=rf"trained on {named}.*take other rows"):
             model().check_rows([{"id": "z", "source_id": "s9"}, row])
 
     def test_numbers_as_names_are_the_same_names(self):

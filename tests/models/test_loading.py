@@ -168,7 +168,7 @@ class TestRefusals:
 
     def test_a_processor_of_another_vocabulary(self, checkpoint, tmp_path):
         folder = self.edited(checkpoint, tmp_path, audio_token_index=7)
-        with pytest.raises(ModelError, match=r"marks sound with token \d+ .* its model with 7"):
+        with pytest.raises(ModelError, match=r"marks audio with token \d+ .* its model with 7"):
             open_transformers(folder)
 
     def test_a_processor_with_other_features(self, checkpoint, tmp_path):

@@ -19,7 +19,7 @@ import soxr
 from chat_server import ChatServer, Reply, asked, completion, failure, sent_parts, sound
 
 from otoscope.models.base import ModelError, Status, description_of, stream
-from otoscope.models.in_flight import LoopThread, Pace, as_they_arrive
+from otoscope.models.in_flight import LoopThread, RateLimiter, as_they_arrive
 from otoscope.models.openai_server import open_openai
 from otoscope.models.retrying import ON_ERROR, RetryPolicy
 from otoscope.models.server_responses import retry_after
@@ -450,7 +450,7 @@ class TestManyAtOnce:
             loop.close()
 
 
-class TestPace:
+class TestRateLimiter:
     """On a clock of its own."""
 
     def run(self, steps, per_minute):
@@ -463,13 +463,13 @@ class TestPace:
             nonlocal now
             now += seconds
 
-        pace = Pace(per_minute, clock=lambda: now, sleep=sleep)
+        pace = RateLimiter(per_minute, clock=lambda: now, sleep=sleep)
 
         async def play():
             for hold in steps:
                 if hold:
-                    pace.hold(hold)
-                await pace.turn()
+                    pace.delay(hold)
+                await pace.acquire()
                 starts.append(now - 100)
 
         asyncio.run(play())

@@ -10,7 +10,7 @@ from chat_server import asked
 
 from otoscope.models import MODELS
 from otoscope.models.base import ModelError, stream
-from otoscope.models.opening import Spec, open_model, parse_spec
+from otoscope.models.opening import ModelSpec, open_model, parse_spec
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -33,7 +33,7 @@ DOCS = Path(__file__).parents[2] / "docs"
     ],
 )
 def test_parts_of_a_specification(spec, expected):
-    assert parse_spec(spec) == Spec(*expected)
+    assert parse_spec(spec) == ModelSpec(*expected)
 
 
 def test_a_path_that_exists_keeps_its_at_sign(tmp_path):
@@ -173,7 +173,7 @@ class TestOwnModel:
         self.write(
             here, "own_c", "class Mine:\n    def answer(self, questions):\n        return []\n"
         )
-        with pytest.raises(ModelError, match="1 questions were asked but 0 answers came back"):
+        with pytest.raises(ModelError, match="returned 0 answers to 1 questions"):
             list(stream(open_model("own_c:Mine"), [asked()]))
 
     def test_the_documented_example_runs(self, here):

@@ -8,7 +8,7 @@ from tiny import torch
 
 from otoscope.models.base import Answer, ModelError
 from otoscope.models.opening import open_model
-from otoscope.models.option_logits import OptionLogitsModel, decide, single_tokens
+from otoscope.models.option_logits import OptionLogitsModel, likeliest, single_tokens
 
 LETTERS = tuple("ABCDEFG")
 
@@ -42,24 +42,24 @@ def asked(*seconds):
 
 class TestDeciding:
     def test_the_softmax_is_over_the_labels_alone(self):
-        found = decide("AB", np.array([np.log(3.0), 0.0]))
+        found = likeliest("AB", np.array([np.log(3.0), 0.0]))
         assert found.text == "A"
         assert {k: np.exp(v) for k, v in found.logprobs.items()} == pytest.approx(
             {"A": 0.75, "B": 0.25}
         )
 
     def test_of_equal_logits_the_earliest_counts(self):
-        assert decide("ABC", np.array([0.0, 2.0, 2.0])).text == "B"
+        assert likeliest("ABC", np.array([0.0, 2.0, 2.0])).text == "B"
 
     def test_great_logits_do_not_overflow(self):
-        assert decide("AB", np.array([1e5, 1e5 + 1])).logprobs["B"] == pytest.approx(
+        assert likeliest("AB", np.array([1e5, 1e5 + 1])).logprobs["B"] == pytest.approx(
             -np.log1p(np.exp(-1))
         )
 
     @pytest.mark.parametrize("bad", [np.nan, np.inf])
     def test_a_logit_that_is_no_number(self, bad):
         with pytest.raises(ModelError, match="logits of A, B are not all finite"):
-            decide("AB", np.array([0.0, bad]))
+            likeliest("AB", np.array([0.0, bad]))
 
 
 class TestReader:
@@ -90,7 +90,9 @@ class TestReader:
             def answer(self, questions):
                 return [Answer("A") for _ in questions]
 
-        with pytest.raises(ModelError, match="openai gives no logits, and options are compared"):
+        with pytest.raises(
+            ModelError, match="openai gives no logits, by which options are compared"
+        ):
             OptionLogitsModel(Speaks())
 
     def test_its_answers_are_none_that_were_written(self):
