@@ -116,7 +116,7 @@ def main() -> None:
 
         def from_states(nth: int) -> dict[str, Any]:
             head, dropout = OutputLayer(weight), DropoutContext(settings.seed)
-            tuned = add_adapter(head, head.scope, settings, dropout)
+            tuned = add_adapter(head, head.layers, settings, dropout)
             states = Features.open(folder / "features").targets()
             return learnt(TrainableHead(tuned, examples, states, dropout), f"states-{nth}")
 

@@ -1,4 +1,4 @@
-"""How many answers can be read, by which rule, and what they say."""
+"""Share of answers that a parser maps to a label, by rule and label."""
 
 import datasets
 import evaluate
@@ -7,8 +7,9 @@ from otoscope.responses.reading import read_answers
 from otoscope.statistics.parsing import score_parsing
 
 _DESCRIPTION = """
-Share of raw answers that a rule can read and of those that are nothing but the word, how often each
-part of the rule fired, and the share of each label among the parsed answers. Needs no references.
+Share of raw answers that a parser maps to a label and of those that are exactly one of the words,
+how often each rule of the parser applied, and the share of each label among the parsed answers.
+Needs no references.
 """
 
 _INPUTS = """
@@ -23,7 +24,7 @@ class AnswerParsing(evaluate.Metric):
     """See `_DESCRIPTION`; the numbers come from `otoscope.statistics.parsing`."""
 
     def _info(self):
-        text = datasets.Value("large_string")  # "string" refuses a batch that begins with None
+        text = datasets.Value("large_string")  # "string" rejects a batch that begins with None
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation="",

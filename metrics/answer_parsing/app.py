@@ -1,4 +1,4 @@
-"""A page to try the rules on: one answer a line."""
+"""A page to try the parsers: one answer a line."""
 
 import json
 
@@ -19,9 +19,9 @@ def score(answers: str, parser: str) -> str:
 with gr.Blocks(title="Answer parsing") as demo:
     gr.Markdown("# Answer parsing\nOne answer a line.")
     answers = gr.Textbox(ANSWERS, label="Answers", lines=8)
-    parser = gr.Dropdown(list(PARSERS), value="paper", label="Rule")
+    parser = gr.Dropdown(list(PARSERS), value="paper", label="Parser")
     result = gr.Code(label="Result", language="json")
-    gr.Button("Read").click(score, [answers, parser], result)
+    gr.Button("Parse").click(score, [answers, parser], result)
 
 if __name__ == "__main__":
     demo.launch()

@@ -1,4 +1,4 @@
-"""Accuracy of answers about a direction, over every question that was asked."""
+"""Accuracy of answers about a direction, over all questions."""
 
 import datasets
 import evaluate
@@ -7,9 +7,9 @@ from otoscope.responses.reading import read_answers
 from otoscope.statistics.direction import score_directions
 
 _DESCRIPTION = """
-Does it increase or decrease? Raw answers are parsed, never guessed; an unparsed one is not correct.
-Gives accuracy with Wilson's, the published and the source-clustered interval, and what lies behind
-it: by direction, parsed and exact rates, the share of "increase", the confusion counts.
+Accuracy of raw answers with the labels increase and decrease; an unparsed answer is not correct.
+With Wilson's, the published and the source-clustered interval, and by direction, parsed and exact
+rates, the share of "increase" and the confusion counts.
 """
 
 _INPUTS = """
@@ -26,7 +26,7 @@ class DirectionAccuracy(evaluate.Metric):
     """See `_DESCRIPTION`; the numbers come from `otoscope.statistics.direction`."""
 
     def _info(self):
-        text = datasets.Value("large_string")  # "string" refuses a batch that begins with None
+        text = datasets.Value("large_string")  # "string" rejects a batch that begins with None
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation="",
