@@ -2,9 +2,9 @@
 
     python -m benchmarks.gradients
 
-One source of 4 s at 48 kHz with 2.4 s of speech-like sound; the plain reference makes and encodes
-the clips of the profile `paper`, the product those of each profile, in one process, in turns,
-after one whole warm-up each. Only ratios are worth comparing between machines.
+One source of 4 s at 48 kHz with 2.4 s of speech-like signal. The plain reference renders and
+encodes the clips of the profile `paper`, the product those of each profile, in one process, in
+turns, after one full warm-up each. Only ratios are worth comparing between machines.
 """
 
 import statistics
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def source_of_four_seconds() -> np.ndarray:
-    """int16, `(1, 192000)`: quiet room, 2.4 s of speech-like sound, quiet room."""
+    """int16, `(1, 192000)`: noise, 2.4 s of a speech-like signal, noise."""
     n = 4 * SAMPLING_RATE
     rng = np.random.default_rng(0)
     samples = 3e-4 * rng.standard_normal(n)

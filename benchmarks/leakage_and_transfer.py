@@ -1,15 +1,15 @@
-"""Does what leaks explain what transfers? A listener that hears the side effects alone, by signs.
+"""Does leakage predict published transfer? A classifier of the side effects alone, by signs.
 
     python -m benchmarks.leakage_and_transfer --speech FOLDER [FOLDER …]
 
 Kimi-Audio was published fine-tuned on one category and tested on another: nine by nine accuracies,
 many of them far above or below one half. Here a logistic regression takes its place. It is trained
-on clips of one category, but given only measures that have nothing to do with that category's
-factor, and asked about clips of another category of speakers it has not heard. Where it is above
-or below one half, and the published cell is too, leakage predicted the sign.
+on clips of one category, but only on measures that are not part of that category's factor, and
+tested on clips of another category and of other speakers. Where its accuracy differs from one half
+and the published one does too, leakage predicts the sign.
 
-Clips follow the published rules (`paper`), are made at their own rate and heard at 16 kHz, as the
-model hears them. Only recordings of at least `--least-rate` count: the published ones had 48 kHz.
+Clips follow the published rules (`paper`), are rendered at their own rate and resampled to 16 kHz,
+the model's input rate. Only recordings of at least `--least-rate` count: the published had 48 kHz.
 """
 
 import argparse
@@ -29,7 +29,7 @@ import soxr
 from scipy.stats import norm, rankdata
 from threadpoolctl import threadpool_limits
 
-from benchmarks.recordings import Recorded, recordings
+from benchmarks.recordings import DecodedRecording, recordings
 from builders.corpora.base import CorpusError
 from otoscope.acoustics import codec
 from otoscope.acoustics.confounds import NUMBERS_ONLY, contrasts, intends
@@ -46,12 +46,12 @@ from otoscope.statistics.multiplicity import holm
 from otoscope.statistics.relabelling import relabelling_test
 from otoscope.version import __version__
 
-HEARD_HZ = 16_000
+MODEL_HZ = 16_000
 NAMES = tuple(name for name in CONTRASTS if name not in NUMBERS_ONLY)
 N_FOLDS = 5
 ALPHA = 0.05
 N_PER_SOURCE = 24
-LISTENERS: dict[str, Callable[[str, str], bool]] = {
+FEATURE_SETS: dict[str, Callable[[str, str], bool]] = {
     "side effects": lambda category, name: not intends(category, name),
     "avoidable side effects": lambda category, name: (
         not (intends(category, name) or name in GRADIENTS[category].unavoidable)
@@ -59,7 +59,7 @@ LISTENERS: dict[str, Callable[[str, str], bool]] = {
     "the factor itself": intends,
     "everything": lambda category, name: True,
 }
-"""Which measures a listener trained on a category is given.
+"""By name, which measures the classifier of a category has as features.
 
 Side effects are the measures that are not part of the factor. Those that no rendering of it can be
 free of (`unavoidable`) are no leak of the published rules; the avoidable ones leave them out.
@@ -78,12 +78,12 @@ class Clips(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """Trained on a category (row), asked about another (column).
+    """Accuracies, trained on a category (row) and tested on another (column).
 
     Attributes:
-        share: Right answers, with what their interval by source says: `sign` is 1 above one half,
-            -1 below, 0 where the interval covers it.
-        design_effect: Of the answers of each cell.
+        share: Correct predictions.
+        sign: 1 where their interval by source lies above one half, -1 below, else 0.
+        design_effect: Of the predictions of each cell.
     """
 
     share: np.ndarray
@@ -93,13 +93,13 @@ class Transfer(NamedTuple):
 
 @dataclass(frozen=True)
 class Score:
-    """How often a listener has the sign of published cells off the diagonal.
+    """Agreement of predicted with published signs off the diagonal.
 
     Attributes:
         n_above, n_below: Published cells that differ from one half.
-        n_right, n_wrong, n_undecided: Of these, by what the listener says.
-        by_row, by_column: Right of those decided, intervals by category trained on or tested on.
-        p: Of as many right less wrong, if categories had each other's names.
+        n_right, n_wrong, n_undecided: Of these, by the predicted sign.
+        by_row, by_column: Correct of those decided, intervals by training or test category.
+        p: Of the relabelling test of predicted against published signs.
     """
 
     n_above: int
@@ -112,7 +112,7 @@ class Score:
     p: float
 
 
-def measured(recorded: Recorded) -> list[tuple[str, bool, list[float]]]:
+def measured(recorded: DecodedRecording) -> list[tuple[str, bool, list[float]]]:
     """Category, whether the label is `increase`, and `NAMES`, of all clips of one recording."""
     source = SourceRenderer(recorded.pcm, recorded.sampling_rate, recorded.span)
     found = []
@@ -121,33 +121,33 @@ def measured(recorded: Recorded) -> list[tuple[str, bool, list[float]]]:
             clip_id = cell.clip_id(recorded.name, recorded.name)
             made = source.render(category, cell, clip_id=clip_id, profile="paper")
             if not made.no_effect:
-                sound = heard(made.to_pcm().pcm, recorded.sampling_rate, made.span)
-                value = contrasts(*sound, NAMES).value
+                clip = at_model_rate(made.to_pcm().pcm, recorded.sampling_rate, made.span)
+                value = contrasts(*clip, NAMES).value
                 found.append((category, cell.direction == "up", [value[n] for n in NAMES]))
     return found
 
 
-def heard(pcm: np.ndarray, sampling_rate: int, span: Span) -> tuple[np.ndarray, int, Span]:
-    """Sound, rate and span at 16 kHz; what has a lower rate stays as it is.
+def at_model_rate(pcm: np.ndarray, sampling_rate: int, span: Span) -> tuple[np.ndarray, int, Span]:
+    """Samples, rate and span at 16 kHz; lower rates are unchanged.
 
-    >>> sound, rate, span = heard(np.zeros((1, 48_000), np.int16), 48_000, Span(4_800, 48_000))
-    >>> sound.shape, rate, tuple(span)
-    ((1, 16000), 16000, (1600, 16000))
+    >>> samples, rate, span = at_model_rate(np.zeros((1, 480), np.int16), 48_000, Span(48, 480))
+    >>> samples.shape, rate, tuple(span)
+    ((1, 160), 16000, (16, 160))
     """
     samples = codec.to_float(pcm)
-    if sampling_rate <= HEARD_HZ:
+    if sampling_rate <= MODEL_HZ:
         return samples, sampling_rate, span
-    samples = np.stack([soxr.resample(c, sampling_rate, HEARD_HZ, "HQ") for c in samples])
-    start, end = (round(at * HEARD_HZ / sampling_rate) for at in span)
-    return samples, HEARD_HZ, Span(start, min(end, samples.shape[1]))
+    samples = np.stack([soxr.resample(c, sampling_rate, MODEL_HZ, "HQ") for c in samples])
+    start, end = (round(at * MODEL_HZ / sampling_rate) for at in span)
+    return samples, MODEL_HZ, Span(start, min(end, samples.shape[1]))
 
 
-def measure(found: Sequence[Recorded], *, num_proc: int) -> Clips:
+def measure(found: Sequence[DecodedRecording], *, num_proc: int) -> Clips:
     """All clips of all recordings."""
     columns: list[tuple[list[float], str, bool, str, str]] = []
     pool = ProcessPoolExecutor(num_proc, get_context("spawn"), threadpool_limits, (1,))
     progress = ProgressBars(write_line=partial(print, file=sys.stderr))
-    with pool, progress.bar("Listening", len(found)) as step:
+    with pool, progress.bar("Measuring", len(found)) as step:
         for recorded, clips in zip(found, pool.map(measured, found), strict=True):
             step()
             columns += [(v, c, up, recorded.name, recorded.speaker) for c, up, v in clips]
@@ -155,18 +155,18 @@ def measure(found: Sequence[Recorded], *, num_proc: int) -> Clips:
 
 
 def transfer(clips: Clips, given: Callable[[str, str], bool]) -> Transfer:
-    """What listeners trained on each category answer about clips of all of them.
+    """Accuracy of a classifier of each category on the clips of all of them.
 
     Args:
         clips: Measured.
-        given: Whether a listener trained on a category is given a measure.
+        given: Whether the classifier of a category has a measure as a feature.
     """
     size = len(CATEGORIES), len(CATEGORIES)
     share, effect, sign = np.empty(size), np.empty(size), np.zeros(size)
     for row, trained_on in enumerate(CATEGORIES):
-        right = answered_right(clips, trained_on, [n for n in NAMES if given(trained_on, n)])
-        for column, asked_about in enumerate(CATEGORIES):
-            at = clips.category == asked_about
+        right = predicted_right(clips, trained_on, [n for n in NAMES if given(trained_on, n)])
+        for column, tested_on in enumerate(CATEGORIES):
+            at = clips.category == tested_on
             found = clustered_interval(right[at], clips.source[at])
             share[row, column] = found.estimate
             sign[row, column] = float(found.low > 0.5) - float(found.high < 0.5)
@@ -176,8 +176,8 @@ def transfer(clips: Clips, given: Callable[[str, str], bool]) -> Transfer:
     return Transfer(share, sign, effect)
 
 
-def answered_right(clips: Clips, trained_on: str, names: Sequence[str]) -> np.ndarray:
-    """Whether each clip, of any category, is told by one trained on other speakers' clips."""
+def predicted_right(clips: Clips, trained_on: str, names: Sequence[str]) -> np.ndarray:
+    """Whether the label of each clip, of any category, is predicted from other speakers' clips."""
     from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GroupKFold
@@ -188,34 +188,34 @@ def answered_right(clips: Clips, trained_on: str, names: Sequence[str]) -> np.nd
     right = np.zeros(len(values), bool)
     folds = GroupKFold(min(N_FOLDS, len(np.unique(clips.speaker))))
     with threadpool_limits(1):  # small fits: threads would only wait for one another
-        for known, unknown in folds.split(values, groups=clips.speaker):
-            taught = known[clips.category[known] == trained_on]
+        for train, test in folds.split(values, groups=clips.speaker):
+            train = train[clips.category[train] == trained_on]
             model = make_pipeline(
                 SimpleImputer(strategy="median", keep_empty_features=True),
                 StandardScaler(),
                 LogisticRegression(),
-            ).fit(values[taught], clips.rising[taught])
-            right[unknown] = model.predict(values[unknown]) == clips.rising[unknown]
+            ).fit(values[train], clips.rising[train])
+            right[test] = model.predict(values[test]) == clips.rising[test]
     return right
 
 
 def published(scope: str) -> tuple[np.ndarray, np.ndarray]:
-    """Correct and asked, category trained on by category tested on."""
+    """Correct and all answers, by training category (row) and test category (column)."""
     chosen = results().query("experiment == 'finetune_eval' and model == 'kimi-audio'")
     chosen = chosen[chosen["scope"] == scope].set_index(["train_category", "test_category"])
-    correct, asked = (
+    correct, n = (
         chosen[name].unstack().loc[list(CATEGORIES), list(CATEGORIES)].to_numpy(float)
         for name in ("n_correct", "n")
     )
-    return correct, asked
+    return correct, n
 
 
-def signs(correct: np.ndarray, asked: np.ndarray, design_effect: float) -> np.ndarray:
+def signs(correct: np.ndarray, n: np.ndarray, design_effect: float) -> np.ndarray:
     """1 or -1 where a cell off the diagonal lies above or below one half, Holm's p < 0.05; else 0.
 
     The binomial variance is `design_effect` times that of independent answers.
     """
-    z = (correct - asked / 2) / np.sqrt(design_effect * asked / 4)
+    z = (correct - n / 2) / np.sqrt(design_effect * n / 4)
     found = np.zeros(correct.shape)
     found[OFF] = np.where(holm(2 * norm.sf(np.abs(z[OFF]))) < ALPHA, np.sign(z[OFF]), 0)
     return found
@@ -224,14 +224,14 @@ def signs(correct: np.ndarray, asked: np.ndarray, design_effect: float) -> np.nd
 def score(predicted: np.ndarray, seen: np.ndarray) -> Score:
     """Counts of equal and opposite signs."""
     row, column = np.nonzero(OFF & (seen != 0))
-    said = predicted[row, column] * seen[row, column]
-    decided, right = said != 0, said > 0
+    agreement = predicted[row, column] * seen[row, column]
+    decided, right = agreement != 0, agreement > 0
     return Score(
         int(np.sum(seen[OFF] > 0)),
         int(np.sum(seen[OFF] < 0)),
-        int(np.sum(said > 0)),
-        int(np.sum(said < 0)),
-        int(np.sum(said == 0)),
+        int(np.sum(agreement > 0)),
+        int(np.sum(agreement < 0)),
+        int(np.sum(agreement == 0)),
         clustered_interval(right[decided], row[decided]),
         clustered_interval(right[decided], column[decided]),
         relabelling_test(predicted, seen)[1],
@@ -253,8 +253,8 @@ def _ranks(table: np.ndarray) -> np.ndarray:
 
 def report(clips: Clips, without: Mapping[str, int]) -> tuple[str, dict[str, object]]:
     """Tables in Markdown, and every figure."""
-    heard_by = {name: transfer(clips, given) for name, given in LISTENERS.items()}
-    main = heard_by["side effects"]
+    by_features = {name: transfer(clips, given) for name, given in FEATURE_SETS.items()}
+    main = by_features["side effects"]
     own = float(np.nanquantile(main.design_effect[OFF], 0.9))
     n_sources, n_speakers = len(np.unique(clips.source)), len(np.unique(clips.speaker))
     left_out = ", ".join(f"{n} {why}" for why, n in without.items()) or "none"
@@ -264,31 +264,31 @@ def report(clips: Clips, without: Mapping[str, int]) -> tuple[str, dict[str, obj
     ]
     figures: dict[str, object] = {"n_recordings": n_sources, "n_speakers": n_speakers}
     figures["trained on, tested on"] = CATEGORIES
-    for name, found in heard_by.items():
+    for name, found in by_features.items():
         figures[f"{name}, share right"] = found.share.tolist()
         figures[f"{name}, sign"] = found.sign.tolist()
     rows = []
     for scope in SCOPES[::-1]:
-        correct, asked = published(scope)
+        correct, n = published(scope)
         for effect, what in ((1.0, "1"), (own, f"{own:.1f}"), (N_PER_SOURCE, f"{N_PER_SOURCE}")):
-            seen = signs(correct, asked, effect)
-            for name, found in heard_by.items():
+            seen = signs(correct, n, effect)
+            for name, found in by_features.items():
                 scored = score(found.sign, seen)
                 rows.append(_line(scope, what, name, scored))
                 figures[f"{scope}, design effect {what}, {name}"] = _plain(scored)
-        for name, found in heard_by.items():
-            figures[f"{scope}, correlation, {name}"] = likeness(found.share, correct / asked)
+        for name, found in by_features.items():
+            figures[f"{scope}, correlation, {name}"] = likeness(found.share, correct / n)
     parts.append(
         "Published cells off the diagonal that differ from one half, and those whose sign a "
-        "listener has [95 % of those decided, by category trained on; by category tested on]:"
+        "classifier has [95 % of those decided, by category trained on; by category tested on]:"
     )
-    head = "| scope | design effect | cells (above) | listener hears | right | wrong | undecided |"
+    head = "| scope | design effect | cells (above) | features | right | wrong | undecided |"
     head += " right of decided, % | p |"
     parts.append("\n".join([head, "|---|---:|---:|---|---:|---:|---:|---|---:|", *rows]))
     correlations = [
         f"{scope}, {name}: {rho:.2f} (p {_probability(p)})"
         for scope in SCOPES[::-1]
-        for name in LISTENERS
+        for name in FEATURE_SETS
         for rho, p in [figures[f"{scope}, correlation, {name}"]]  # type: ignore[misc]
     ]
     parts.append(f"Rank correlation of the accuracies, 72 cells: {'; '.join(correlations)}.")
@@ -303,10 +303,10 @@ def report(clips: Clips, without: Mapping[str, int]) -> tuple[str, dict[str, obj
 
 def _plain(scored: Score) -> dict[str, object]:
     """Ready for JSON, which knows no NaN."""
-    told: dict[str, object] = asdict(scored)
+    record: dict[str, object] = asdict(scored)
     if not scored.n_right + scored.n_wrong:
-        told |= {"by_row": None, "by_column": None}
-    return told
+        record |= {"by_row": None, "by_column": None}
+    return record
 
 
 def _line(scope: str, effect: str, name: str, s: Score) -> str:

@@ -5,7 +5,7 @@
 Of the folders every distinct recording (by its samples) counts whose detected span lasts a second
 or more. Each is rendered, brought to 16 bits and measured; nothing is written but what `--out`
 names. Two tables, in Markdown: how often observers name the direction, and how well anything but
-the named factor does. Observers learn from other speakers than they are asked about, and a
+the named factor does. Observers are fitted on other speakers than they are tested on, and a
 recording's speaker is taken to be its file name up to the first `_` or `-`.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.recordings import Listened, listen_to_all, recordings
+from benchmarks.recordings import MeasuredRecording, measure_recordings, recordings
 from builders.corpora.base import CorpusError
 from builders.vocalgrad.measuring.build_confounds import (
     CONFOUND_COLUMNS,
@@ -56,7 +56,7 @@ lies within the narrower ones, whatever it covers."""
 
 @dataclass(frozen=True)
 class ObserverRow:
-    """Shares of right answers in one condition; what cannot be measured is not right."""
+    """Accuracies in one condition; a clip that cannot be measured counts as wrong."""
 
     profile: str
     category: str
@@ -68,25 +68,28 @@ class ObserverRow:
     with_source: Rate
 
 
-def observers(heard: Sequence[Listened], profile: str) -> list[ObserverRow]:
+def observers(measured: Sequence[MeasuredRecording], profile: str) -> list[ObserverRow]:
     """What both observers answer, category by category and tier by tier."""
     constants = {
         (category, left_out.speaker): constant_of(
-            [h.source_slopes[category] for h in heard if h.speaker != left_out.speaker]
+            [h.source_slopes[category] for h in measured if h.speaker != left_out.speaker]
         )
         for category in GRADIENTS
-        for left_out in heard
+        for left_out in measured
     }
     rows = []
     for category in GRADIENTS:
         clips = [
-            clip for h in heard for clip in h.clips[profile] if clip.contrasted.category == category
+            clip
+            for h in measured
+            for clip in h.clips[profile]
+            if clip.contrasted.category == category
         ]
         if not clips:
             continue
         rising = np.array([clip.contrasted.direction == "up" for clip in clips])
         speakers = np.array([clip.speaker for clip in clips])
-        learned = cross_fitted(np.stack([clip.segments for clip in clips]), rising, speakers)
+        odds = cross_fitted(np.stack([clip.segments for clip in clips]), rising, speakers)
         excess = np.array([c.slope - constants[category, c.speaker] for c in clips])
         named = np.array([clip.named == clip.contrasted.direction for clip in clips])
         for tier in TIERS:
@@ -95,7 +98,7 @@ def observers(heard: Sequence[Listened], profile: str) -> list[ObserverRow]:
                 sources = np.array([c.contrasted.source_id for c in clips])[at]
                 right = [
                     Rate(*clustered_interval(correct[at], sources))
-                    for correct in (_right(excess, rising), _right(learned, rising), named)
+                    for correct in (_right(excess, rising), _right(odds, rising), named)
                 ]
                 n_unanswered = int(np.sum(np.isnan(excess[at])))
                 rows.append(
@@ -109,7 +112,7 @@ def _right(score: np.ndarray, rising: np.ndarray) -> np.ndarray:
 
 
 def observer_table(rows: Sequence[ObserverRow], profiles: Sequence[str], tier: str) -> str:
-    """Per cent right at one tier, the profiles side by side."""
+    """Per cent correct at one tier, the profiles side by side."""
     kinds = {"slope": "slope", "fitted": "fitted", "with_source": "with its source"}
     of_tier = {(r.profile, r.category): r for r in rows if r.tier == tier}
     titles = [f"{title}, {profile}" for title in kinds.values() for profile in profiles]
@@ -149,15 +152,15 @@ def _confound(row: ConfoundRow) -> str:
 
 
 def _area(text: str, auc: Interval) -> str:
-    return text if says_nothing(auc) else f"**{text}**"
+    return text if shows_nothing(auc) else f"**{text}**"
 
 
-def says_nothing(auc: Interval) -> bool:
+def shows_nothing(auc: Interval) -> bool:
     """Whether an area may be called one half; an unknown area says nothing.
 
-    >>> [says_nothing(Interval(a, a - 0.05, a + 0.05)) for a in (0.5, 0.54, 0.56)]
+    >>> [shows_nothing(Interval(a, a - 0.05, a + 0.05)) for a in (0.5, 0.54, 0.56)]
     [True, True, False]
-    >>> says_nothing(Interval(0.52, 0.51, 0.53))
+    >>> shows_nothing(Interval(0.52, 0.51, 0.53))
     True
     """
     if np.isnan(auc.estimate):
@@ -180,7 +183,7 @@ def missed(rows: Sequence[ObserverRow], areas: Confounds, profile: str) -> list[
                 what = kind.replace("_", " ")
                 lines.append(f"{attribute_of(row.category)}, {what}: {rate} of {100 * target:g}")
     for area in areas.rows:
-        if not area.intended and not area.unavoidable and not says_nothing(area.auc):
+        if not area.intended and not area.unavoidable and not shows_nothing(area.auc):
             what = f"{attribute_of(area.category)}, {attribute_of(area.name)}"
             lines.append(f"{what}: {auc_text(area.auc)}")
     return lines
@@ -209,45 +212,45 @@ def main() -> None:
         parser.error(str(error))
     if (n := len({r.speaker for r in found})) < LEAST_SPEAKERS:
         parser.error(f"{n} speakers in {len(found)} recordings that count; {LEAST_SPEAKERS} needed")
-    heard = []
+    measured = []
     aside = ProgressBars(write_line=lambda line: print(line, file=sys.stderr))
-    with aside.bar("Listening", len(found)) as step:
-        for listened in listen_to_all(found, profiles, tiers, num_proc=args.num_proc):
-            heard.append(listened)
+    with aside.bar("Measuring", len(found)) as step:
+        for each in measure_recordings(found, profiles, tiers, num_proc=args.num_proc):
+            measured.append(each)
             step()
-    rows = [row for profile in profiles for row in observers(heard, profile)]
+    rows = [row for profile in profiles for row in observers(measured, profile)]
     areas = {
         profile: {
             tier: measure_confounds(
-                [clip.contrasted for h in heard for clip in h.clips[profile]], tier=tier
+                [clip.contrasted for h in measured for clip in h.clips[profile]], tier=tier
             )
             for tier in tiers
         }
         for profile in profiles
     }
-    print(report(heard, rows, areas, without, tiers[-1]))
+    print(report(measured, rows, areas, without, tiers[-1]))
     if args.out:
-        content = json.dumps(figures(heard, rows, areas, without))
+        content = json.dumps(figures(measured, rows, areas, without))
         plain = json.loads(content, parse_constant=lambda nan: None)
         args.out.write_text(json.dumps(plain, indent=1) + "\n")
 
 
 def report(
-    heard: Sequence[Listened],
+    measured: Sequence[MeasuredRecording],
     rows: Sequence[ObserverRow],
     areas: Mapping[str, Mapping[str, Confounds]],
     without: Counter[str],
     tier: str,
 ) -> str:
     """Both tables with what they rest on."""
-    n_clips = [f"{sum(len(h.clips[p]) for h in heard):,} clips of {p}" for p in areas]
+    n_clips = [f"{sum(len(h.clips[p]) for h in measured):,} clips of {p}" for p in areas]
     left_out = ", ".join(f"{n} {reason}" for reason, n in without.items()) or "none"
-    speakers = len({h.speaker for h in heard})
+    speakers = len({h.speaker for h in measured})
     parts = [
-        f"{len(heard)} recordings of {speakers} speakers, {tier} tier ({', '.join(n_clips)}; "
+        f"{len(measured)} recordings of {speakers} speakers, {tier} tier ({', '.join(n_clips)}; "
         f"recordings left out: {left_out}). Otoscope {__version__}.",
-        *(line for p in areas if (line := idle(heard, p))),
-        "Per cent right [95 % interval by source]; observers learn from other speakers:",
+        *(line for p in areas if (line := idle(measured, p))),
+        "Per cent correct [95 % interval by source]; observers are fitted on other speakers:",
         observer_table(rows, list(areas), tier),
         "Area under the ROC curve with which each contrast tells the label [95 % interval by "
         "source]; bold where it cannot be called one half (the interval covers 0.5 and lies within "
@@ -267,28 +270,28 @@ def report(
     return "\n\n".join(parts)
 
 
-def idle(heard: Sequence[Listened], profile: str) -> str:
+def idle(measured: Sequence[MeasuredRecording], profile: str) -> str:
     """Which clips of a profile are left out because nothing would change in them."""
-    total: Counter[str] = sum((h.n_idle[profile] for h in heard), Counter())
+    total: Counter[str] = sum((h.n_idle[profile] for h in measured), Counter())
     counts = [f"{n} of {attribute_of(category)}" for category, n in total.items()]
     return f"Nothing would change in, of {profile}: {', '.join(counts)}." if counts else ""
 
 
 def figures(
-    heard: Sequence[Listened],
+    measured: Sequence[MeasuredRecording],
     rows: Sequence[ObserverRow],
     areas: Mapping[str, Mapping[str, Confounds]],
     without: Counter[str],
 ) -> dict[str, object]:
     """Everything as plain numbers and names; NaN where nothing is known."""
     idle_clips: dict[str, Counter[str]] = defaultdict(Counter)
-    for h in heard:
+    for h in measured:
         for profile, counts in h.n_idle.items():
             idle_clips[profile].update(counts)
     return {
         "otoscope_version": __version__,
-        "n_recordings": len(heard),
-        "n_speakers": len({h.speaker for h in heard}),
+        "n_recordings": len(measured),
+        "n_speakers": len({h.speaker for h in measured}),
         "left_out": dict(without),
         "n_idle": {profile: dict(counts) for profile, counts in idle_clips.items()},
         "observers": [asdict(row) for row in rows],

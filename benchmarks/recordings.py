@@ -27,7 +27,7 @@ from otoscope.acoustics.spans import Span, decide
 SHORTEST_S = 1.0
 
 
-class Recorded(NamedTuple):
+class DecodedRecording(NamedTuple):
     """A recording and where speech is in it."""
 
     name: str
@@ -38,7 +38,7 @@ class Recorded(NamedTuple):
     span: Span
 
 
-class Judged(NamedTuple):
+class MeasuredClip(NamedTuple):
     """What the measures say of one clip; `named` is None and numbers NaN where they say nothing."""
 
     speaker: str
@@ -48,7 +48,7 @@ class Judged(NamedTuple):
     contrasted: Contrasted
 
 
-class Listened(NamedTuple):
+class MeasuredRecording(NamedTuple):
     """What they say of all clips of one recording.
 
     Attributes:
@@ -60,17 +60,17 @@ class Listened(NamedTuple):
 
     speaker: str
     source_slopes: dict[str, float]
-    clips: dict[str, list[Judged]]
+    clips: dict[str, list[MeasuredClip]]
     n_idle: dict[str, Counter[str]]
 
 
-def recordings(folders: Sequence[Path]) -> tuple[list[Recorded], Counter[str]]:
+def recordings(folders: Sequence[Path]) -> tuple[list[DecodedRecording], Counter[str]]:
     """Distinct recordings with a detected span that is long enough; why others do not count.
 
     Raises:
         CorpusError: Not a folder, or no audio in it.
     """
-    found: dict[str, Recorded] = {}
+    found: dict[str, DecodedRecording] = {}
     without: Counter[str] = Counter()
     for path in (path for folder in folders for _, path in sorted(list_audio(folder).items())):
         try:
@@ -89,7 +89,7 @@ def recordings(folders: Sequence[Path]) -> tuple[list[Recorded], Counter[str]]:
         elif span.end - span.start < SHORTEST_S * rate:
             without[f"less than {SHORTEST_S:g} s of speech"] += 1
         else:
-            found[key] = Recorded(
+            found[key] = DecodedRecording(
                 path.stem, speaker_of(path.stem), recording.pcm, rate, recording.bit_depth, span
             )
     return list(found.values()), without
@@ -104,32 +104,34 @@ def speaker_of(name: str) -> str:
     return re.split("[_-]", name)[0]
 
 
-def listen(recorded: Recorded, profiles: Sequence[str], tiers: Sequence[str]) -> Listened:
-    """Renders and measures all that is asked of one recording."""
+def measure_recording(
+    recorded: DecodedRecording, profiles: Sequence[str], tiers: Sequence[str]
+) -> MeasuredRecording:
+    """Renders and measures all conditions of one recording."""
     pcm, rate, span = recorded.pcm, recorded.sampling_rate, recorded.span
     source = SourceRenderer(pcm, rate, span, bit_depth=recorded.bit_depth)
-    heard = Listened(
+    measured = MeasuredRecording(
         recorded.speaker, {}, {p: [] for p in profiles}, {p: Counter() for p in profiles}
     )
     for category, gradient in GRADIENTS.items():
         before = gradient.cue(pcm, rate, span)
-        heard.source_slopes[category] = slope(before)
+        measured.source_slopes[category] = slope(before)
         for profile in profiles:
             for cell in (cell for cell in CONDITIONS if cell.tier in tiers):
                 clip_id = cell.clip_id(recorded.name, recorded.name)
                 try:
                     made = source.render(category, cell, clip_id=clip_id, profile=profile)
                 except NotApplicable:
-                    heard.n_idle[profile][category] += 1
+                    measured.n_idle[profile][category] += 1
                     continue
                 if made.no_effect:
-                    heard.n_idle[profile][category] += 1
+                    measured.n_idle[profile][category] += 1
                     continue
                 samples = made.to_pcm().pcm
                 track = gradient.cue(samples, rate, made.span)
                 found = contrasts(samples, rate, made.span, measured_in(category))
-                heard.clips[profile].append(
-                    Judged(
+                measured.clips[profile].append(
+                    MeasuredClip(
                         recorded.speaker,
                         slope(track),
                         segments(track),
@@ -137,14 +139,18 @@ def listen(recorded: Recorded, profiles: Sequence[str], tiers: Sequence[str]) ->
                         Contrasted(category, *cell, recorded.name, *found),
                     )
                 )
-    return heard
+    return measured
 
 
-def listen_to_all(
-    found: Sequence[Recorded], profiles: Sequence[str], tiers: Sequence[str], *, num_proc: int
-) -> Iterator[Listened]:
-    """`listen` for each recording, on several processes."""
+def measure_recordings(
+    found: Sequence[DecodedRecording],
+    profiles: Sequence[str],
+    tiers: Sequence[str],
+    *,
+    num_proc: int,
+) -> Iterator[MeasuredRecording]:
+    """`measure_recording` for each recording, on several processes."""
     longest_first = sorted(found, key=lambda r: -(r.span.end - r.span.start) / r.sampling_rate)
-    work = partial(listen, profiles=profiles, tiers=tiers)
+    work = partial(measure_recording, profiles=profiles, tiers=tiers)
     with ProcessPoolExecutor(num_proc, get_context("spawn"), threadpool_limits, (1,)) as pool:
         yield from pool.map(work, longest_first)

@@ -10,13 +10,13 @@ from scipy.stats import norm
 from benchmarks import leakage_and_transfer as study
 from benchmarks.leakage_and_transfer import (
     CATEGORIES,
-    LISTENERS,
+    FEATURE_SETS,
     NAMES,
     OFF,
     Clips,
-    answered_right,
-    heard,
     likeness,
+    measured,
+    predicted_right,
     published,
     score,
     signs,
@@ -48,7 +48,7 @@ LEAKING = {"echo": {"level": -5.0}, "volume": {"level": 5.0}, "background_noise"
 
 class TestListeners:
     def test_what_leaks_is_learned_and_inverts_another_category(self):
-        found = transfer(clips(LEAKING), LISTENERS["side effects"])
+        found = transfer(clips(LEAKING), FEATURE_SETS["side effects"])
         assert found.share[ECHO, ECHO] > 0.95
         assert found.share[ECHO, VOLUME] < 0.05
         assert (found.sign[ECHO, ECHO], found.sign[ECHO, VOLUME]) == (1, -1)
@@ -56,8 +56,8 @@ class TestListeners:
 
     def test_the_factor_is_kept_from_those_who_hear_side_effects_alone(self):
         made = clips(LEAKING)
-        aside = transfer(made, LISTENERS["side effects"])
-        itself = transfer(made, LISTENERS["the factor itself"])
+        aside = transfer(made, FEATURE_SETS["side effects"])
+        itself = transfer(made, FEATURE_SETS["the factor itself"])
         assert abs(aside.share[VOLUME, VOLUME] - 0.5) < 0.2
         assert itself.share[VOLUME, VOLUME] > 0.95
         assert itself.sign[VOLUME, ECHO] == -1
@@ -66,25 +66,25 @@ class TestListeners:
     def test_what_no_rendering_can_be_free_of_is_a_side_effect_but_not_an_avoidable_one(self):
         made = clips({"echo": {"bandwidth": 5.0}})  # bound in echo
         shares = [
-            transfer(made, LISTENERS[name]).share[ECHO, ECHO]
+            transfer(made, FEATURE_SETS[name]).share[ECHO, ECHO]
             for name in ("side effects", "avoidable side effects", "the factor itself")
         ]
         assert shares[0] > 0.95
         assert max(abs(share - 0.5) for share in shares[1:]) < 0.2
 
-    def test_no_listener_is_asked_about_speakers_it_has_heard(self):
+    def test_no_classifier_is_tested_on_training_speakers(self):
         # what tells the label is each speaker's own measure, so only they could teach it
         made = clips({}, n_speakers=len(NAMES), n_each=8)
         own = np.array([int(name[1:]) for name in made.speaker])
         made.values[np.arange(len(own)), own] += np.where(made.rising, 6, -6)
-        right = answered_right(made, "volume", list(NAMES))
+        right = predicted_right(made, "volume", list(NAMES))
         assert right.mean() < 0.75
 
     def test_what_cannot_be_measured_takes_a_middle_value(self):
         made = clips(LEAKING)
         made.values[::7, NAMES.index("pitch")] = np.nan
         made.values[:, NAMES.index("edges")] = np.nan
-        assert transfer(made, LISTENERS["side effects"]).share[ECHO, ECHO] > 0.95
+        assert transfer(made, FEATURE_SETS["side effects"]).share[ECHO, ECHO] > 0.95
 
 
 class TestPublished:
@@ -135,10 +135,10 @@ def test_likeness_is_spearmans_off_the_diagonal():
 
 
 def test_clips_are_heard_at_the_models_rate():
-    sound, rate, span = heard(np.zeros((1, 48_000), np.int16), 48_000, Span(4_800, 48_000))
+    sound, rate, span = measured(np.zeros((1, 48_000), np.int16), 48_000, Span(4_800, 48_000))
     assert (sound.shape, rate, tuple(span)) == ((1, 16_000), 16_000, (1_600, 16_000))
     slow = np.zeros((1, 800), np.int16)
-    assert heard(slow, 8_000, Span(8, 800))[1:] == (8_000, Span(8, 800))
+    assert measured(slow, 8_000, Span(8, 800))[1:] == (8_000, Span(8, 800))
 
 
 class TestCommand:

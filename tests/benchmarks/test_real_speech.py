@@ -16,9 +16,9 @@ from benchmarks.real_speech import (
     missed,
     observer_table,
     observers,
-    says_nothing,
+    shows_nothing,
 )
-from benchmarks.recordings import Judged, Listened, recordings
+from benchmarks.recordings import MeasuredClip, MeasuredRecording, recordings
 from builders.vocalgrad.measuring.observer_accuracy import Rate
 from otoscope.acoustics.confounds import Confounds, Contrasted, measure_confounds, measured_in
 from otoscope.acoustics.design import CONDITIONS
@@ -47,9 +47,11 @@ def heard_of(n_speakers=6, *, slope=lambda up, k: 2.0 * up - 1, leak=0.0, catego
             value = {n: rng.normal() for n in measured_in(category)}
             value["pitch"] += leak * up
             moved = Contrasted(category, *cell, f"s{k}", value, {})
-            clips.append(Judged(f"p{k}", slope(up, k), row, cell.direction if k else None, moved))
+            clips.append(
+                MeasuredClip(f"p{k}", slope(up, k), row, cell.direction if k else None, moved)
+            )
         constants = dict.fromkeys(GRADIENTS, 0.0 if k else 100.0)
-        every.append(Listened(f"p{k}", constants, {"paper": clips}, {}))
+        every.append(MeasuredRecording(f"p{k}", constants, {"paper": clips}, {}))
     return every
 
 
@@ -97,7 +99,7 @@ def test_what_is_not_measured_is_not_right():
     ],
 )
 def test_which_areas_may_be_called_one_half(auc, expected):
-    assert says_nothing(Interval(*auc)) is expected
+    assert shows_nothing(Interval(*auc)) is expected
 
 
 def test_targets_missed_are_named_with_their_figures():
