@@ -33,6 +33,7 @@ from builders.vocalgrad.measuring.build_confounds import (
 )
 from builders.vocalgrad.measuring.observer_accuracy import Rate
 from otoscope.acoustics.confounds import ConfoundRow, Confounds, measure_confounds
+from otoscope.acoustics.contrasts import contrast_title
 from otoscope.acoustics.design import TIERS
 from otoscope.acoustics.fitted import cross_fitted
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of
@@ -129,8 +130,9 @@ def observer_table(rows: Sequence[ObserverRow], profiles: Sequence[str], tier: s
 
 def confound_table(areas: Mapping[str, Confounds]) -> str:
     """Areas under the ROC curve, the profiles under one another; confounds that miss are bold."""
+    titles = [*map(contrast_title, CONFOUND_COLUMNS), *TOGETHER]
     lines = [
-        f"| category | profile | {' | '.join([*map(attribute_of, CONFOUND_COLUMNS), *TOGETHER])} |",
+        f"| category | profile | {' | '.join(titles)} |",
         f"|---|---|{'---:|' * (len(CONFOUND_COLUMNS) + len(TOGETHER))}",
     ]
     tables = {profile: by_category(found.rows) for profile, found in areas.items()}
@@ -184,7 +186,7 @@ def missed(rows: Sequence[ObserverRow], areas: Confounds, profile: str) -> list[
                 lines.append(f"{attribute_of(row.category)}, {what}: {rate} of {100 * target:g}")
     for area in areas.rows:
         if not area.intended and not area.unavoidable and not shows_nothing(area.auc):
-            what = f"{attribute_of(area.category)}, {attribute_of(area.name)}"
+            what = f"{attribute_of(area.category)}, {contrast_title(area.name)}"
             lines.append(f"{what}: {auc_text(area.auc)}")
     return lines
 

@@ -47,7 +47,7 @@ def build(
                 )  # fmt: skip
         except WorkerDied as error:
             raise BuildError(
-                f"{error}; finished shards are kept, run again with a smaller --num-proc"
+                f"{error}; finished shards stay, run again with a smaller --num-proc"
             ) from error
         files: dict[str, dict] = {}
         for shard in plan.shards:

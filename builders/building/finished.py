@@ -52,7 +52,7 @@ class FinishedBuild(NamedTuple):
             ) from error
 
     def write_findings(self, content: Mapping[str, Any]) -> None:
-        """Leaves what was measured in the folder, for `findings`."""
+        """Stores what was measured, for `findings`."""
         write_json(_findings_path(self.folder), content, via=staging_folder(self.folder))
 
 

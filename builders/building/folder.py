@@ -1,4 +1,4 @@
-"""The output folder: whose it is, who works in it, and what a disk may refuse."""
+"""The output folder: its owner, its lock, and errors of the disk."""
 
 import contextlib
 import errno
@@ -18,11 +18,11 @@ PLAN = f"{STATE}/plan.json"
 
 
 class BuildError(InputError, RuntimeError):
-    """A build that cannot go on; the message says what to do."""
+    """A build that cannot continue; the message names the way out."""
 
 
 def staging_folder(folder: Path) -> Path:
-    """Where unfinished files lie; whatever is in it when no build is at work can go."""
+    """Folder of unfinished files; its content can be deleted when no build runs."""
     return folder / STATE / "making"
 
 
@@ -44,7 +44,7 @@ def outline_of(plan: BuildPlan) -> dict[str, object]:
 
 @contextlib.contextmanager
 def owned(out: Path, plan: BuildPlan, *, overwrite: bool = False) -> Iterator[None]:
-    """Makes sure that `out` is this build's folder, and nobody else's while it lasts.
+    """Holds `out` for one build: claims it, and locks it against other processes.
 
     Raises:
         BuildError: It is in use, holds another build or something else, or cannot be written.
@@ -118,20 +118,20 @@ def check_space(likely_bytes: int, out: Path) -> None:
     if likely_bytes > free:
         raise BuildError(
             f"{out}: about {likely_bytes / 1e9:.1f} GB are needed but {free / 1e9:.1f} GB are "
-            "free; make room, choose another --out, or take fewer sources with --limit-sources"
+            "free; choose another --out or take fewer sources with --limit-sources"
         )
 
 
 @contextlib.contextmanager
 def plain_disk_errors(out: Path) -> Iterator[None]:
-    """Turns what a disk may refuse into one clear line."""
+    """Turns errors of the disk into a `BuildError`."""
     try:
         yield
     except OSError as error:
         name = error.filename or out
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise BuildError(
-                f"{name}: the disk is full; finished shards are kept, make room and run again"
+                f"{name}: the disk is full; finished shards stay, free some space and run again"
             ) from error
         if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
             raise BuildError(f"{name}: cannot be written ({os.strerror(error.errno)})") from error

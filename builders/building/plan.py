@@ -1,4 +1,4 @@
-"""What a dataset gives to be built: a plan that is cut into shards, and a recipe for their rows."""
+"""What a dataset provides: a plan that is cut into shards, and a recipe for their rows."""
 
 import hashlib
 import json

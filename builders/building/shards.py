@@ -28,7 +28,7 @@ def write_shard(
     *,
     on_row: Callable[[], None] = lambda: None,
 ) -> None:
-    """Writes a shard's files, then the record that says it is finished.
+    """Writes a shard's files, then the record that marks it as finished.
 
     Files are staged under `.otoscope/` and moved into place when complete, so a process that dies
     leaves nothing incomplete where a reader looks. Each attempt has a folder of its own: a worker
@@ -102,7 +102,7 @@ def write_files(
 
 
 def record_path(folder: Path, shard: Shard) -> Path:
-    """Where the record of a finished shard lies."""
+    """Path of a finished shard's record."""
     return folder / STATE / "shards" / f"{shard.name}.json"
 
 

@@ -22,6 +22,7 @@ from builders.vocalgrad.measuring.observer_accuracy import ObserverReport, obser
 from builders.vocalgrad.pages.build_page import write_page
 from builders.vocalgrad.pages.card import configs_of, omitted_sources, write_card
 from builders.vocalgrad.planning.build_plan import PlannedBuild
+from otoscope.acoustics.contrasts import contrast_title
 from otoscope.acoustics.gradients import attribute_of
 from otoscope.progress import Progress
 
@@ -89,7 +90,7 @@ def confounds_text(report: ConfoundReport) -> str:
         row = worst(list(rows.values()))
         table.add_row(
             attribute_of(category),
-            attribute_of(row.name) if row else "–",
+            contrast_title(row.name) if row else "–",
             auc_text(row.auc) if row else "–",
             auc_text(together_auc(report.all_tiers, category, free=False)),
             auc_text(together_auc(report.all_tiers, category, free=True)),

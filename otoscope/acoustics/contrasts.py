@@ -19,6 +19,16 @@ HEAD_TAIL, DURATION = "edges", "duration"  # the names in stored records
 CONTRASTS = (*MEASURES, HEAD_TAIL, DURATION)
 """Names of all contrasts: the measures, the head-tail level difference, and the span's length."""
 
+
+def contrast_title(name: str) -> str:
+    """A contrast in words.
+
+    >>> contrast_title("edges"), contrast_title("noise_floor")
+    ('head-tail level difference', 'noise floor')
+    """
+    return "head-tail level difference" if name == HEAD_TAIL else name.replace("_", " ")
+
+
 MARGIN_S = 0.025
 """Windows whose middle is nearer than this to the middle of the span belong to neither half.
 

@@ -54,4 +54,4 @@ def spans(
     with plain_disk_errors(out):
         write_spans_page(out, sources, seen)
     print_omitted([*seen.rejected, *seen.dropped], seen.doubtful)
-    typer.echo(f"{len(seen.sources)} spans, {len(seen.doubtful)} to look at first: {out}")
+    typer.echo(f"{len(seen.sources)} spans, {len(seen.doubtful)} of them in doubt: {out}")

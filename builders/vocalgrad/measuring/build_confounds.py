@@ -12,6 +12,7 @@ from otoscope.acoustics.confounds import (
     Confounds,
     measure_confounds,
 )
+from otoscope.acoustics.contrasts import contrast_title
 from otoscope.acoustics.gradients import attribute_of
 from otoscope.statistics.intervals import UNKNOWN, Interval
 
@@ -42,7 +43,7 @@ class ConfoundReport:
     def table(self) -> str:
         """All tiers as a Markdown table; the last four columns are confounds together."""
         together = [f"{name}{tier}" for tier in ("", f", {WIDEST} tier") for name in TOGETHER]
-        titles = [*map(attribute_of, CONFOUND_COLUMNS), *together]
+        titles = [*map(contrast_title, CONFOUND_COLUMNS), *together]
         lines = [f"| category | {' | '.join(titles)} |", f"|---|{'---:|' * len(titles)}"]
         for category, rows in by_category(self.all_tiers.rows).items():
             texts = [contrast_text(rows[name]) for name in CONFOUND_COLUMNS]
@@ -63,7 +64,7 @@ class ConfoundReport:
     def not_measurable(self) -> list[str]:
         """Where a contrast could not be measured: category, contrast, and how often for what."""
         return [
-            f"{attribute_of(row.category)}, {attribute_of(row.name)}: "
+            f"{attribute_of(row.category)}, {contrast_title(row.name)}: "
             + ", ".join(f"{n} {reason}" for reason, n in row.n_not_measurable.items())
             for row in self.all_tiers.rows
             if row.n_not_measurable
@@ -97,7 +98,7 @@ def unavoidable_reasons(confounds: Confounds) -> list[str]:
     named: dict[tuple[str, str], list[str]] = {}
     for row in confounds.rows:
         if row.unavoidable:
-            named.setdefault((row.category, row.unavoidable), []).append(attribute_of(row.name))
+            named.setdefault((row.category, row.unavoidable), []).append(contrast_title(row.name))
     return [
         f"{attribute_of(category)}, {' and '.join(names)}: {reason}"
         for (category, reason), names in named.items()

@@ -18,6 +18,7 @@ from builders.vocalgrad.pages.heat import heat_table
 from builders.vocalgrad.planning.build_plan import PlannedBuild
 from builders.vocalgrad.planning.plan import Plan
 from otoscope.acoustics import codec
+from otoscope.acoustics.contrasts import contrast_title
 from otoscope.acoustics.design import DIRECTIONS, Condition
 from otoscope.acoustics.gradients import attribute_of, beep_categories
 from otoscope.reports import strips
@@ -60,7 +61,7 @@ def write_page(
             for name, part in (("all tiers", confounds.all_tiers), ("high tier", confounds.widest))
             if part.rows
         ],
-        "contrasts": CONFOUND_COLUMNS,
+        "contrasts": list(map(contrast_title, CONFOUND_COLUMNS)),
         "example": example,
         "source_audio": audio_uri(row),
         "tiers": tiers,

@@ -10,6 +10,7 @@ from builders.vocalgrad.measuring.findings import BuildFindings, stored_findings
 from builders.vocalgrad.measuring.observer_accuracy import NO_RATE, TierAccuracy
 from builders.vocalgrad.pages.build_page import FEW_CLIPS, TEMPLATES, accuracy_strip
 from builders.vocalgrad.pages.heat import heat_table
+from otoscope.acoustics.contrasts import contrast_title
 from otoscope.acoustics.design import TIERS
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of
 from otoscope.reports import strips
@@ -55,7 +56,7 @@ def write_side_by_side(first: Path, second: Path, out: Path) -> Path:
         "unavoidable": list(
             dict.fromkeys(r for b in builds for r in b.findings.confounds.unavoidable)
         ),
-        "contrasts": CONFOUND_COLUMNS,
+        "contrasts": list(map(contrast_title, CONFOUND_COLUMNS)),
         "attribute_of": attribute_of,
     }
     return write(out, render("side_by_side.html.jinja", values, folder=TEMPLATES))

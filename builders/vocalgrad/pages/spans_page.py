@@ -78,7 +78,7 @@ def _row(
     *,
     with_audio: bool,
 ) -> dict[str, Any]:
-    """What the page says and draws of one source; times in seconds, None where there is none."""
+    """What the page shows of one source; times in seconds, None where there is none."""
     reason = rejected.get(source.clip_id) if surveyed is None else doubtful.get(source.clip_id)
     row: dict[str, Any] = {
         "clip_id": source.clip_id,

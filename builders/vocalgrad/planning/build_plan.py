@@ -26,7 +26,7 @@ class PlannedBuild(NamedTuple):
 
     Attributes:
         plan: What the build will hold.
-        survey: What reading the sources brought, the beeps not counted.
+        survey: The result of reading the sources, without the beeps.
         corpus: Where the sources come from.
     """
 

@@ -1,4 +1,4 @@
-"""What a build will take, counted before any sound is made."""
+"""What a build will take, counted before anything is rendered."""
 
 from collections import Counter
 from collections.abc import Sequence

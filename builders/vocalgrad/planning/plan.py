@@ -1,8 +1,8 @@
-"""What a build will hold, decided before any sound is made.
+"""What a build will hold, decided before anything is rendered.
 
 A plan lists the sources with their spans and cuts the work into shards. A shard is a pure function
 of the plan and its index: which rows, in which order, in which files. Nothing here depends on how
-many workers there are, or on where the sources lie on disk.
+many workers there are, or on the sources' paths.
 """
 
 from collections.abc import Iterator, Sequence
@@ -222,7 +222,7 @@ class Plan:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of all that decides the bytes; where files lie on disk is not part of it.
+        """SHA-256 of all that decides the bytes; paths are not part of it.
 
         The keys are hashed too: they stay as they are, so that unfinished builds go on.
         """

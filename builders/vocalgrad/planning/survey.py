@@ -1,4 +1,4 @@
-"""Reads every source once, before any sound is made: is it usable, and where is its speech?"""
+"""Reads every source once, before anything is rendered: is it usable, and where is its speech?"""
 
 import hashlib
 import math
@@ -27,7 +27,7 @@ class Design(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What reading every source brought.
+    """The result of reading every source.
 
     Attributes:
         sources: Those that can be used, in order.
@@ -57,7 +57,7 @@ def survey(
         sources: From a corpus.
         policies: What to do where the detector fails.
         corrections: By clip id; they win over everything.
-        known: Whom a correction may name; `sources` by default, of which these may be a part.
+        known: Clips that a correction may name; `sources` by default, of which these may be a part.
         design: What is to be made of the sources, to omit what would do nothing.
         on_source: Called after each.
 

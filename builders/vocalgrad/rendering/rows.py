@@ -126,7 +126,7 @@ def features(sampling_rate: int | None) -> datasets.Features:
 
 
 def audio_of(row_id: str, flac: bytes) -> dict[str, object]:
-    """An audio cell whose file name gives nothing away about the clip."""
+    """The value of `audio`; its file name says nothing about the clip."""
     return {"bytes": flac, "path": hashlib.sha256(row_id.encode()).hexdigest()[:16] + ".flac"}
 
 

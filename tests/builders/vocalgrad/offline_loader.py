@@ -13,7 +13,7 @@ DECODE_EVERY = 25
 
 
 def refuse(*args, **kwargs):
-    raise AssertionError(f"somebody wanted the network: {args}")
+    raise AssertionError(f"the network was used: {args}")
 
 
 if __name__ == "__main__":  # pytest imports this file too, in search of doctests

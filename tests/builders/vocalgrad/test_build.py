@@ -89,7 +89,7 @@ class TestBytes:
     @pytest.mark.usefixtures("many_shards")
     def test_only_what_is_damaged_is_made_again(self, speech, out):
         built_from(speech, out)
-        whole, before = contents(out), stamps(out)
+        complete, before = contents(out), stamps(out)
         cut, gone = sorted((out / "volume").glob("*"))[:2]
         cut.write_bytes(cut.read_bytes()[:1000])
         gone.unlink()
@@ -97,13 +97,13 @@ class TestBytes:
         record.write_text("[]")
         again = built_from(speech, out)
         assert again.n_rows_made == 2 * 48 + 3
-        assert contents(out) == whole
+        assert contents(out) == complete
         kept = [p for p in before if "00002-of-00003" in p.name]
         assert [stamps(out)[p] for p in kept] == [before[p] for p in kept]
 
     def test_what_a_killed_run_left_is_cleared_away(self, speech, out):
         built_from(speech, out)
-        whole = contents(out)
+        complete = contents(out)
         making = out / ".otoscope" / "making" / "volume_test-00000-of-00001.abc"
         making.mkdir(parents=True)
         (making / "volume.parquet").write_bytes(b"half")
@@ -111,24 +111,24 @@ class TestBytes:
         record = record_path(out, planned(speech)[0].shards[0])
         record.unlink()
         built_from(speech, out)
-        assert contents(out) == whole
+        assert contents(out) == complete
         assert leftovers(out) == []
 
     def test_a_reader_never_meets_half_a_file(self, speech, out, tmp_path, monkeypatch):
         reference = tmp_path / "reference" / "vocalgrad"
         built_from(speech, reference)
-        whole, moved, move = contents(reference), [], os.replace
+        complete, moved, move = contents(reference), [], os.replace
 
         def watched(source, target):
             met = {p: data for p, data in contents(out).items() if p.endswith(".parquet")}
-            assert met.items() <= whole.items()
+            assert met.items() <= complete.items()
             move(source, target)
             moved.append(target)
 
         monkeypatch.setattr(os, "replace", watched)
         built_from(speech, out)
-        assert contents(out) == whole
-        assert set(moved) >= {out / path for path in whole}
+        assert contents(out) == complete
+        assert set(moved) >= {out / path for path in complete}
 
     def test_the_last_breath_of_a_killed_build_does_no_harm(self, speech, out):
         """A worker outlives its build by a moment, while the next build makes the same shard."""
@@ -226,8 +226,8 @@ class TestSpans:
         plan, survey, _ = planned(speech, policies=DEFAULT_POLICIES | {Problem.SHORT: policy})
         assert {s.span_origin for s in plan.sources} == {origin}
         assert [s.name for s in survey.doubtful] == ["clip0", "clip1", "clip2"]
-        whole = origin == "whole_clip"
-        assert all((s.span == (0, s.n_samples)) == whole for s in plan.sources)
+        complete = origin == "whole_clip"
+        assert all((s.span == (0, s.n_samples)) == complete for s in plan.sources)
 
 
 def wav(path, samples, rate=16_000, **options):
@@ -292,11 +292,11 @@ def test_8_bit_stereo_other_rates_and_tiny_clips_are_taken(tmp_path, out):
     built = built_from(speech, out, categories=None)
     assert built.n_rows_made == 5 * (24 * 9 + 1)
     rows = pq.read_table(out / "volume").to_pylist()
-    heard = {}
+    formats = {}
     for row in rows:
         info = soundfile.info(io.BytesIO(row["audio"]["bytes"]))
-        heard[row["source_id"]] = (info.samplerate, info.channels, info.subtype)
-    assert heard == {
+        formats[row["source_id"]] = (info.samplerate, info.channels, info.subtype)
+    assert formats == {
         "clip0": (16_000, 1, "PCM_16"),
         "eight_bit": (16_000, 1, "PCM_16"),
         "float": (16_000, 1, "PCM_16"),
@@ -337,13 +337,13 @@ def test_a_table_without_file_names_is_refused(speech):
 class TestFolder:
     def test_another_build_stays_until_told_otherwise(self, speech, out):
         built_from(speech, out, categories=["volume", "echo"])
-        whole = contents(out)
+        complete = contents(out)
         with pytest.raises(
             BuildError,
             match=r"holds another build: categories .*; n_sources.test 3, now 2; choose",
         ):
             built_from(speech, out, categories=["volume"], limit_sources=2)
-        assert contents(out) == whole
+        assert contents(out) == complete
         (out / ".gitattributes").write_text("*.parquet filter=lfs\n")
         (out / "link").symlink_to(speech, target_is_directory=True)
         built_from(speech, out, categories=["volume"], overwrite=True)
@@ -443,8 +443,8 @@ class TestDisk:
         ("number", "complaint"),
         [
             (errno.EACCES, r"cannot be written \(Permission denied\)"),
-            (errno.ENOSPC, "the disk is full; finished shards are kept"),
-            (errno.EDQUOT, "the disk is full; finished shards are kept"),
+            (errno.ENOSPC, "the disk is full; finished shards stay"),
+            (errno.EDQUOT, "the disk is full; finished shards stay"),
             (errno.EIO, "Input/output error"),
         ],
     )
@@ -469,8 +469,8 @@ class TestDisk:
             monkeypatch.setattr(plan_module, "FLAC_SHARE", 5.0)
             with pytest.raises(BuildError, match=r"about 0\.0 GB are needed but 0\.0 GB are free"):
                 built_from(speech, out)
-            monkeypatch.setattr(build_module, "check_space", lambda *whatever: None)
-            with pytest.raises(BuildError, match="the disk is full; finished shards are kept"):
+            monkeypatch.setattr(build_module, "check_space", lambda *_: None)
+            with pytest.raises(BuildError, match="the disk is full; finished shards stay"):
                 built_from(speech, out, num_proc=num_proc)
             assert leftovers(out) == []
             done = contents(out)

@@ -28,8 +28,8 @@ def call(monkeypatch, capsys, tmp_path):
         monkeypatch.setattr(sys, "argv", ["vocalgrad", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
             app()
-        said = capsys.readouterr()
-        return ended.value.code or 0, said.out, said.err
+        printed = capsys.readouterr()
+        return ended.value.code or 0, printed.out, printed.err
 
     return run
 
@@ -49,17 +49,17 @@ def n_rows(out, config, split):
 
 def test_a_build(call, speech, tmp_path):
     out = tmp_path / "vocalgrad"
-    code, said, _ = call("build", "--source", f"folder:{speech}", "--out", out, *QUICK)
+    code, printed, _ = call("build", "--source", f"folder:{speech}", "--out", out, *QUICK)
     assert code == 0
-    assert "98 rows in 3 files, 98 made now; 1 left out of the corpus" in said
-    assert f'load_dataset("{out}", "volume")' in said
+    assert "98 rows in 3 files, 98 made now; 1 left out of the corpus" in printed
+    assert f'load_dataset("{out}", "volume")' in printed
     assert {path.split("/")[0] for path in contents(out)} == {
         "README.md", "index.html", "volume", "echo", "source",
     }  # fmt: skip
-    whole = contents(out)
-    code, said, _ = call("build", "--source", f"folder:{speech}", "--out", out, *QUICK)
-    assert (code, "98 rows in 3 files, 0 made now" in said) == (0, True)
-    assert contents(out) == whole
+    complete = contents(out)
+    code, printed, _ = call("build", "--source", f"folder:{speech}", "--out", out, *QUICK)
+    assert (code, "98 rows in 3 files, 0 made now" in printed) == (0, True)
+    assert contents(out) == complete
 
 
 @pytest.mark.parametrize("beeps", ["--beeps", "--no-beeps"])
@@ -67,12 +67,12 @@ def test_a_dry_run_writes_nothing_and_counts_what_the_build_makes(call, speech, 
     out = tmp_path / "vocalgrad"
     options = ("build", "--source", f"folder:{speech}", "--out", out, "--splits", "test,train")
     options += (*QUICK[1:5], "--categories", "background_noise", beeps)
-    code, said, _ = call(*options, "--dry-run")
+    code, printed, _ = call(*options, "--dry-run")
     assert code == 0
     assert not out.exists()
-    assert "nothing was written" in said
+    assert "nothing was written" in printed
     counted = {}
-    for line in said.splitlines():
+    for line in printed.splitlines():
         cells = line.split()
         if cells[-1:] == ["clips"]:
             counted[cells[0]] = int(cells[1].replace(",", ""))
@@ -87,38 +87,38 @@ def test_a_dry_run_writes_nothing_and_counts_what_the_build_makes(call, speech, 
         {"beep/test": 240} if beeps == "--beeps" else {}
     )
     n_files = len(list(out.rglob("*.parquet")))
-    assert f"{n_files} files, " in said
+    assert f"{n_files} files, " in printed
     n_bytes = sum(path.stat().st_size for path in out.rglob("*.parquet"))
-    at_most = float(said.split("(at most ")[1].split(" GB")[0])
+    at_most = float(printed.split("(at most ")[1].split(" GB")[0])
     assert n_bytes <= at_most * 1e9 + 1e7
 
 
 def test_a_dry_run_of_voices_refuses_what_the_build_would(call, tmp_path):
     options = ("build", "--source", "voices:5", "--dry-run", "--out", tmp_path / "x")
-    for asked, complaint in (
+    for arguments, complaint in (
         (("--profile", "papr"), "volume has no profile 'papr'"),
         (("--categories", "volum"), "did you mean 'volume'?"),
     ):
-        code, _, said = call(*options, *asked)
-        assert (code, complaint in said) == (2, True)
+        code, _, printed = call(*options, *arguments)
+        assert (code, complaint in printed) == (2, True)
 
 
 def test_a_page_that_cannot_be_written(call, speech, tmp_path):
     (tmp_path / "file").write_text("")
     out = tmp_path / "file" / "spans.html"
-    code, _, said = call("spans", "--source", f"folder:{speech}", "--out", out)
-    assert (code, "Traceback" in said) == (2, False)
-    assert "error: " in said
-    assert str(tmp_path / "file") in said
+    code, _, printed = call("spans", "--source", f"folder:{speech}", "--out", out)
+    assert (code, "Traceback" in printed) == (2, False)
+    assert "error: " in printed
+    assert str(tmp_path / "file") in printed
 
 
 def test_a_dry_run_of_voices_does_not_speak(call, tmp_path):
-    code, said, _ = call(
+    code, printed, _ = call(
         "build", "--source", "voices:5", "--dry-run", "--out", tmp_path / "x", "--no-beeps",
         "--categories", "volume",
     )  # fmt: skip
     assert code == 0
-    assert "120 clips" in said
+    assert "120 clips" in printed
     assert not (tmp_path / "cache").exists()
 
 
@@ -171,52 +171,54 @@ def test_limits_and_splits(call, speech, tmp_path):
 def test_wrong_options_are_one_clear_line(call, speech, tmp_path, options, complaint):
     out = tmp_path / "vocalgrad"
     standard = ("build", "--source", f"folder:{speech}", "--out", out, *QUICK)
-    code, _, said = call(*standard, *options)
+    code, _, printed = call(*standard, *options)
     assert code == 2
-    assert complaint in " ".join(said.replace("│", " ").split())
-    assert "Traceback" not in said
+    assert complaint in " ".join(printed.replace("│", " ").split())
+    assert "Traceback" not in printed
     assert not out.exists()
 
 
 def test_a_clip_that_cannot_be_used(call, speech, tmp_path):
     (speech / "clip1.wav").write_bytes(b"RIFF")
     options = ("build", "--source", f"folder:{speech}", "--out", tmp_path / "out", *QUICK)
-    code, _, said = call(*options)
+    code, _, printed = call(*options)
     assert code == 2
-    assert "error: 1 of 2 sources cannot be used:" in said
-    assert "clip1.wav: not readable as audio" in said
-    assert "--on-error skip" in said
-    code, said, complained = call(*options, "--on-error", "skip")
+    assert "error: 1 of 2 sources cannot be used:" in printed
+    assert "clip1.wav: not readable as audio" in printed
+    assert "--on-error skip" in printed
+    code, printed, warned = call(*options, "--on-error", "skip")
     assert code == 0
-    assert "49 rows in 3 files, 49 made now; 2 left out of the corpus" in said
-    assert "left out: clip1: " in complained
-    assert "clip1.wav: not readable as audio" in complained
+    assert "49 rows in 3 files, 49 made now; 2 left out of the corpus" in printed
+    assert "left out: clip1: " in warned
+    assert "clip1.wav: not readable as audio" in warned
 
 
 def test_a_folder_without_sound(call, tmp_path):
     (tmp_path / "notes.txt").write_text("")
-    code, _, said = call("build", "--source", f"folder:{tmp_path}", "--out", tmp_path / "o", *QUICK)
-    assert (code, "hold no audio file" in said) == (2, True)
+    code, _, printed = call(
+        "build", "--source", f"folder:{tmp_path}", "--out", tmp_path / "o", *QUICK
+    )
+    assert (code, "hold no audio file" in printed) == (2, True)
 
 
 def test_another_build_and_its_overwriting(call, speech, tmp_path):
     out = tmp_path / "vocalgrad"
     options = ("build", "--source", f"folder:{speech}", "--out", out, *QUICK)
     assert call(*options)[0] == 0
-    code, _, said = call(*options, "--categories", "volume")
+    code, _, printed = call(*options, "--categories", "volume")
     assert code == 2
     assert (
         "holds another build: categories ['volume', 'echo'], now ['volume']; choose another --out"
-        in said
+        in printed
     )
     assert call(*options, "--categories", "volume", "--overwrite")[0] == 0
     assert not (out / "echo").exists()
 
 
 def test_sources_list(call, speech):
-    code, said, _ = call("sources", "list", "--source", f"folder:{speech}", "--limit-sources", 1)
+    code, printed, _ = call("sources", "list", "--source", f"folder:{speech}", "--limit-sources", 1)
     assert code == 0
-    header, *lines = csv.reader(io.StringIO(said))
+    header, *lines = csv.reader(io.StringIO(printed))
     assert header[:3] == ["split", "item_id", "clip_id"]
     assert lines == [["test", "clip0", "clip0", "a", "", str(speech / "clip0.wav"), ""]]
 
@@ -224,39 +226,39 @@ def test_sources_list(call, speech):
 def test_sources_list_and_verify_of_rows(call, tmp_path):
     copy = write_set(tmp_path / "set", ids_of_the_set())
     for where in (f"loquacious:{copy}", f"loquacious:{copy}@whatever"):
-        code, said, _ = call("sources", "list", "--source", where, "--selection", "frozen")
-        lines = list(csv.reader(io.StringIO(said)))[1:]
+        code, printed, _ = call("sources", "list", "--source", where, "--selection", "frozen")
+        lines = list(csv.reader(io.StringIO(printed)))[1:]
         assert code == 0
         assert [line[2] for line in lines] == [row.clip_id for row in read_loquacious_list()]
-    code, said, _ = call("sources", "verify", f"loquacious:{copy}")
+    code, printed, _ = call("sources", "verify", f"loquacious:{copy}")
     assert code == 1
-    assert "0 of 100 listed clips compared, 0 missing, 0 in another row" in said
-    assert "100 unreadable" in said
+    assert "0 of 100 listed clips compared, 0 missing, 0 in another row" in printed
+    assert "100 unreadable" in printed
 
 
 def test_verify_of_what_has_no_list_and_of_what_is_no_corpus(call, tmp_path):
-    for asked, complaint in (
+    for arguments, complaint in (
         ("cv-spontaneous:x", "no corpus with a published list of clips named 'cv-spontaneous'"),
         (tmp_path, "holds no speaker-info.txt, so it is not a VCTK folder"),
         (f"vctk:{tmp_path}", "holds no speaker-info.txt, so it is not a VCTK folder"),
         ("loquacious", "pin it with a revision"),
     ):
-        code, _, said = call("sources", "verify", asked)
-        assert (code, complaint in said) == (2, True)
+        code, _, printed = call("sources", "verify", arguments)
+        assert (code, complaint in printed) == (2, True)
 
 
 @pytest.mark.parametrize("command", ["build", "spans"])
 def test_help_names_every_corpus(call, command):
-    code, said, _ = call(command, "--help")
+    code, printed, _ = call(command, "--help")
     assert code == 0
     for source in CORPORA:
-        assert source == "beep" or f"`{source}" in said
-    assert "@REVISION" in said
-    code, said, _ = call("--help")
-    assert command in said
+        assert source == "beep" or f"`{source}" in printed
+    assert "@REVISION" in printed
+    code, printed, _ = call("--help")
+    assert command in printed
 
 
 def test_help_of_sources(call):
-    code, said, _ = call("sources", "--help")
-    assert (code, "list" in said, "verify" in said) == (0, True, True)
+    code, printed, _ = call("sources", "--help")
+    assert (code, "list" in printed, "verify" in printed) == (0, True, True)
     assert call()[0] == 2  # no arguments: the help

@@ -30,8 +30,8 @@ class Command:
     def __init__(self, speech, out):
         self.mark = uuid.uuid4().hex
         self.out = out
-        self.said = out.parent / f"{self.mark}.txt"  # a pipe would wait for workers that live on
-        with self.said.open("wb") as stderr:
+        self.stderr = out.parent / f"{self.mark}.txt"  # a pipe would wait for workers that live on
+        with self.stderr.open("wb") as file:
             self.process = subprocess.Popen(
                 [
                     sys.executable, "-m", "builders.vocalgrad", "build", "--out", str(out),
@@ -39,7 +39,7 @@ class Command:
                     "--no-beeps", "--verify", "none", "--num-proc", "2",
                 ],
                 cwd=ROOT, env=os.environ | {"MARK": self.mark}, start_new_session=True,
-                stdout=subprocess.DEVNULL, stderr=stderr,
+                stdout=subprocess.DEVNULL, stderr=file,
             )  # fmt: skip
 
     def wait_until(self, moment):
@@ -60,8 +60,8 @@ class Command:
         return running
 
     def end(self):
-        """Waits; the exit code and what was said on stderr."""
-        return self.process.wait(MOST_S), self.said.read_text()
+        """Waits; the exit code and stderr."""
+        return self.process.wait(MOST_S), self.stderr.read_text()
 
     def alive(self):
         """Processes that bear the mark, the workers' among them."""
@@ -110,8 +110,8 @@ def plan(speech):
 @pytest.fixture(scope="module")
 def reference(speech, tmp_path_factory):
     out = tmp_path_factory.mktemp("reference") / "vocalgrad"
-    code, said = Command(speech, out).end()
-    assert code == 0, said
+    code, stderr = Command(speech, out).end()
+    assert code == 0, stderr
     return contents(out)
 
 
@@ -172,13 +172,13 @@ def test_killed_again_and_again(start, plan, reference, tmp_path, whole_group):
             time.sleep(0.05)
         if out.exists():
             for path, data in parquet(contents(out)).items():
-                assert data == reference[path], f"{name}: {path} is not whole"
+                assert data == reference[path], f"{name}: {path} is incomplete"
             done = stamps(plan, out)
             assert done.items() >= done_before.items(), f"{name}: finished shards were made again"
             done_before = done
     assert n_killed >= 8
-    code, said = start(out).end()
-    assert code == 0, said
+    code, stderr = start(out).end()
+    assert code == 0, stderr
     assert contents(out) == reference
     assert stamps(plan, out).items() >= done_before.items()
     assert leftovers(out) == []
@@ -199,23 +199,23 @@ def test_the_next_run_need_not_wait_for_the_last_worker(start, speech, reference
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_asked_to_stop(start, reference, tmp_path, number):
+def test_stopped_by_a_signal(start, reference, tmp_path, number):
     """Ctrl-C and a polite kill, sent to the whole group as a terminal does."""
     out = tmp_path / "vocalgrad"
     command = start(out)
     command.wait_until(MOMENTS["within_the_first_shard"]())
-    asked = time.monotonic()
+    stopped = time.monotonic()
     os.killpg(command.process.pid, number)
-    code, said = command.end()
+    code, stderr = command.end()
     assert code != 0
-    assert time.monotonic() - asked < 10
-    assert "Traceback" not in said, said
+    assert time.monotonic() - stopped < 10
+    assert "Traceback" not in stderr, stderr
     deadline = time.monotonic() + 3
     while command.alive():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    code, said = start(out).end()
-    assert code == 0, said
+    code, stderr = start(out).end()
+    assert code == 0, stderr
     assert contents(out) == reference
     assert leftovers(out) == []
 
@@ -224,10 +224,10 @@ def test_two_commands_in_one_folder(start, reference, tmp_path):
     out = tmp_path / "vocalgrad"
     first = start(out)
     first.wait_until(MOMENTS["as_the_first_file_is_opened"]())
-    code, said = start(out).end()
+    code, stderr = start(out).end()
     assert code == 2
-    assert "error: another build is at work in" in said
-    assert "Traceback" not in said
-    code, said = first.end()
-    assert code == 0, said
+    assert "error: another build is at work in" in stderr
+    assert "Traceback" not in stderr
+    code, stderr = first.end()
+    assert code == 0, stderr
     assert contents(out) == reference

@@ -23,7 +23,7 @@ SPLITS = ("test", "train", "validation")
 
 
 def load_in_parent_of(folder, hf_home, *configs):
-    """What a new process sees that stands in the folder above and says `load_dataset(NAME)`."""
+    """What a new process sees that runs in the folder above and calls `load_dataset(NAME)`."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "OTOSCOPE"))}
     environment |= {"HF_HOME": str(hf_home), "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
     done = subprocess.run(
@@ -60,8 +60,8 @@ def on_disk(folder, configs, split):
                 data = row["audio"]["bytes"]
                 info = soundfile.info(io.BytesIO(data))
                 digest = hashlib.sha256(data).hexdigest()
-                told = [row["id"], row["transcript"], row["label"]]
-                rows.append([*told, info.frames, info.samplerate, digest])
+                cells = [row["id"], row["transcript"], row["label"]]
+                rows.append([*cells, info.frames, info.samplerate, digest])
     return rows
 
 
@@ -108,13 +108,13 @@ def test_a_rebuilt_folder_gives_its_new_rows(tmp_path):
     speech = speak(tmp_path / "speech", n=1)
     out, moved = tmp_path / "hub" / "vocalgrad", tmp_path / "elsewhere" / "vocalgrad"
     sizes = set()
-    for folder, said in ((out, "Then."), (out, "Than."), (moved, "Thin.")):
-        (speech / "metadata.csv").write_text(f"file_name,text\nclip0.wav,{said}\n")
+    for folder, transcript in ((out, "Then."), (out, "Than."), (moved, "Thin.")):
+        (speech / "metadata.csv").write_text(f"file_name,text\nclip0.wav,{transcript}\n")
         built = built_from(speech, folder, categories=["volume"], overwrite=True)
         sizes.add(tuple(file["bytes"] for file in built.files.values()))
         loaded = load_in_parent_of(folder, tmp_path / "hf", "volume")
         assert loaded["configs"]["volume/test"]["rows"] == on_disk(folder, ["volume"], "test")
-        assert {row[1] for row in loaded["default"]} == {said}
+        assert {row[1] for row in loaded["default"]} == {transcript}
     assert len(sizes) == 1
 
 

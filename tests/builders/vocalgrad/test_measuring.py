@@ -108,7 +108,7 @@ def test_clips_with_no_effect_have_no_contrasts_and_are_counted_by_the_observer(
 def test_what_was_measured_is_not_measured_again(made, measured, monkeypatch):
     built, wanted = made
 
-    def again(*whatever, **named):
+    def again(*_, **__):
         raise AssertionError("measured again")
 
     monkeypatch.setattr(measurement, "measure_shard", again)
@@ -126,14 +126,14 @@ def test_what_was_measured_is_not_measured_again(made, measured, monkeypatch):
 def test_a_damaged_cache_is_measured_again(made, measured, damage, monkeypatch):
     built, wanted = made
     (note,) = (built.folder / ".otoscope" / "measured").glob("*-8.json")
-    whole = note.read_text()
+    complete = note.read_text()
     if "clips" in damage:
-        damage = json.dumps(json.loads(damage) | {"key": json.loads(whole)["key"]})
+        damage = json.dumps(json.loads(damage) | {"key": json.loads(complete)["key"]})
     note.write_text(damage)
     part = MeasuredShard(measured.clips, measured.source_slopes)
-    monkeypatch.setattr(measurement, "measure_shard", lambda *whatever, **named: part)
+    monkeypatch.setattr(measurement, "measure_shard", lambda *_, **__: part)
     measure_build(wanted.plan, built.folder, verify="all")
-    assert note.read_text() == whole
+    assert note.read_text() == complete
 
 
 def test_the_hash_of_the_measures_follows_their_code(monkeypatch, tmp_path):

@@ -1,4 +1,4 @@
-"""What a card says of sources below 48 kHz, held against the rows themselves."""
+"""The card on sources below 48 kHz, compared with the rows themselves."""
 
 import pyarrow.parquet as pq
 import soundfile

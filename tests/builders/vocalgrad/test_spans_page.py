@@ -128,9 +128,9 @@ def saved_by_browser(page, tmp_path, actions):
         pytest.skip("needs Chromium")
     text = page.read_text()
     script = (
-        f"<script>{actions}\nconst told = document.createElement('pre'); told.id = 'told';"
-        "told.textContent = JSON.stringify(toCsv()).replaceAll('<', '\\\\u003c');"
-        "document.body.append(told);</script></body>"
+        f"<script>{actions}\nconst output = document.createElement('pre'); output.id = 'output';"
+        "output.textContent = JSON.stringify(toCsv()).replaceAll('<', '\\\\u003c');"
+        "document.body.append(output);</script></body>"
     )
     driven = tmp_path / "driven.html"
     driven.write_text(text.replace("</body>", script))
@@ -143,15 +143,15 @@ def saved_by_browser(page, tmp_path, actions):
         [BROWSER, *options.split(), driven.as_uri()],
         capture_output=True, text=True, timeout=90, check=True,
     ).stdout  # fmt: skip
-    told = re.search(r'<pre id="told">(.*?)</pre>', dump, re.DOTALL)
-    assert told, dump[-2000:]
+    output = re.search(r'<pre id="output">(.*?)</pre>', dump, re.DOTALL)
+    assert output, dump[-2000:]
     saved = tmp_path / "corrections.csv"
-    plain = told.group(1).replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">")
+    plain = output.group(1).replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">")
     saved.write_bytes(json.loads(plain).encode())
     return read_corrections(saved)
 
 
-HANDS = """
+INPUT = """
 const NASTY = CLIPS.findIndex(clip => clip.clip_id.includes("bold"));
 const index = name => CLIPS.findIndex(clip => clip.clip_id === name);
 function drag(i, ...shares) {
@@ -181,12 +181,12 @@ class TestInTheBrowser:
         return tmp_path / "spans.html"
 
     def test_nothing_done_saves_nothing(self, page, tmp_path):
-        assert saved_by_browser(page, tmp_path, HANDS) == {}
+        assert saved_by_browser(page, tmp_path, INPUT) == {}
 
     def test_what_was_dragged_typed_and_dropped_comes_back(self, page, tmp_path, sources):
         corrections = saved_by_browser(
             page, tmp_path,
-            HANDS + "drag(index('silent'), 0.25, 0.5, 0.75); type(index('fine'), 'offset', 1.5);"
+            INPUT + "drag(index('silent'), 0.25, 0.5, 0.75); type(index('fine'), 'offset', 1.5);"
             "type(NASTY, 'onset', 0.25);"
             "press('j'); press('d');",
         )  # fmt: skip
@@ -200,7 +200,7 @@ class TestInTheBrowser:
 
     def test_ends_stay_in_order_and_inside(self, page, tmp_path):
         actions = "type(index('fine'), 'onset', 99); type(index('short'), 'offset', 99);"
-        corrections = saved_by_browser(page, tmp_path, HANDS + actions)
+        corrections = saved_by_browser(page, tmp_path, INPUT + actions)
         start, end = corrections["fine"].span_s
         assert 0 < start < end <= 2.0
         assert corrections["short"].span_s[1] == pytest.approx(0.8, abs=1e-4)
@@ -209,22 +209,22 @@ class TestInTheBrowser:
         actions = (
             "select(index('fine')); type(index('fine'), 'onset', 0.1); press('d'); press('u');"
         )
-        assert saved_by_browser(page, tmp_path, HANDS + actions) == {}
+        assert saved_by_browser(page, tmp_path, INPUT + actions) == {}
 
     def test_earlier_corrections_are_saved_again(self, sources, tmp_path):
         earlier = {"fine": Correction((0.5, 1.2)), "short": Correction(None)}
         page_of(sources, tmp_path / "spans.html", survey={"corrections": earlier})
-        assert saved_by_browser(tmp_path / "spans.html", tmp_path, HANDS) == earlier
+        assert saved_by_browser(tmp_path / "spans.html", tmp_path, INPUT) == earlier
 
     def test_leaving_with_unsaved_changes_is_asked_about(self, page, tmp_path):
-        # the answer is told by dropping a clip
+        # the answer is reported by dropping a clip
         actions = """
         const leave = () => !dispatchEvent(new Event("beforeunload", {cancelable: true}));
         const before = leave(); drop(index("fine"), true); const after = leave();
         URL.createObjectURL = () => "#"; save(); const saved = leave();
         if (!before && after && !saved) drop(index("short"), true);
         """
-        assert "short" in saved_by_browser(page, tmp_path, HANDS + actions)
+        assert "short" in saved_by_browser(page, tmp_path, INPUT + actions)
 
     def test_changes_survive_a_reload(self, page, tmp_path):
         actions = """
@@ -233,4 +233,4 @@ class TestInTheBrowser:
         now.forEach((state, i) => Object.assign(state, {drop: CLIPS[i].drop, reviewed: false}));
         recall();
         """
-        assert saved_by_browser(page, tmp_path, HANDS + actions) == {"fine": Correction(None)}
+        assert saved_by_browser(page, tmp_path, INPUT + actions) == {"fine": Correction(None)}
