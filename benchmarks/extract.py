@@ -1,12 +1,11 @@
-"""What looking at all sites at once saves, and what reading one of them costs.
+"""What extracting all sites in one pass saves, and what reading one of them costs.
 
     python -m benchmarks.extract
 
-A Qwen2-Audio of random weights with twelve layers is asked about 32 clips of two seconds. All sites
-in one pass are compared with one pass a site, which already ends at the layer it is asked for. Then
-one site of features of several is read in a process of its own, and the memory that this takes at
-its peak is compared with the size of that site. Features are of the size of a category's training
-set.
+Hidden states of a Qwen2-Audio of random weights with twelve layers are extracted for 32 clips of
+two seconds. All sites in one pass are compared with one pass for each site, which already ends at
+its layer. Then one site of several is read in a process of its own, and its peak memory is compared
+with the size of that site. Features are of the size of a category's training set.
 """
 
 import re
@@ -43,14 +42,15 @@ def model(folder: Path) -> Any:
 def questions() -> list[Request]:
     """The main question about clips of noise."""
     rng = np.random.default_rng(0)
-    made = []
+    requests = []
     for i in range(N_CLIPS):
-        row = {"id": f"clip{i}", "category": "volume", "attribute": "volume", "label": i % 2}
+        name = f"clip{i}"
+        row = {"id": name, "category": "volume", "attribute": "volume", "label": i % 2}
         asked = question(row, "main")
         samples = 0.1 * rng.standard_normal(round(LENGTH_S * 16_000))
-        sound = AudioInput(row["id"], samples.astype(np.float32), 16_000, "")
-        made.append(Request(asked, (asked.parts[0], sound)))
-    return made
+        audio = AudioInput(name, samples.astype(np.float32), 16_000, "")
+        requests.append(Request(asked, (asked.parts[0], audio)))
+    return requests
 
 
 def best_s(work: Callable[[], object]) -> float:
@@ -69,14 +69,14 @@ def one_pass(folder: Path) -> None:
     from otoscope.representations.hidden_states import extractor_for
     from otoscope.representations.sites import parse_sites
 
-    extractor, asked = extractor_for(model(folder)), questions()
+    extractor, requests = extractor_for(model(folder)), questions()
     sites = parse_sites("pre_llm,audio.last,text.*,answer", list(extractor.widths))
-    together = best_s(lambda: extractor.extract(asked, sites))
-    apart = best_s(lambda: [extractor.extract(asked, [site]) for site in sites])
+    together = best_s(lambda: extractor.extract(requests, sites))
+    apart = best_s(lambda: [extractor.extract(requests, [site]) for site in sites])
     ratio = apart / together
     print(
-        f"{len(sites)} sites of {N_CLIPS} clips: one pass is {ratio:.1f} times faster than one a "
-        f"site ({together:.2f} s, {apart:.2f} s); target {TARGET_FASTER:g} "
+        f"{len(sites)} sites of {N_CLIPS} clips: one pass is {ratio:.1f} times faster than one for "
+        f"each site ({together:.2f} s, {apart:.2f} s); target {TARGET_FASTER:g} "
         f"{'reached' if ratio >= TARGET_FASTER else 'MISSED'}"
     )
 
@@ -107,12 +107,12 @@ def reading(folder: Path) -> None:
     features = Features.open(folder)
     before = memory_bytes("VmRSS")
     began = time.perf_counter()
-    made = features.matrix("text.1")
+    states = features.matrix("text.1")
     taken_s = time.perf_counter() - began
-    ratio = (memory_bytes("VmHWM") - before) / made.nbytes
+    ratio = (memory_bytes("VmHWM") - before) / states.nbytes
     print(
-        f"one site of {N_SITES}, {made.nbytes / 2**20:.0f} MiB: {ratio:.2f} times that at the peak "
-        f"({taken_s:.2f} s); target {TARGET_MEMORY:g} "
+        f"one site of {N_SITES}, {states.nbytes / 2**20:.0f} MiB: {ratio:.2f} times that at the "
+        f"peak ({taken_s:.2f} s); target {TARGET_MEMORY:g} "
         f"{'reached' if ratio <= TARGET_MEMORY else 'MISSED'}"
     )
 

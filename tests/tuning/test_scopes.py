@@ -1,4 +1,4 @@
-"""Which layers a scope means, by name, in every family that can be built."""
+"""The layers of a scope, by name, in every family that can be built."""
 
 import pytest
 import tiny
@@ -6,7 +6,7 @@ from tiny import torch
 from tiny_others import OTHERS
 
 from otoscope.models.families import FAMILIES
-from otoscope.tuning.config import SCOPES, TuningError
+from otoscope.tuning.config import SCOPES, LoraScope, TrainingConfig, TuningError
 from otoscope.tuning.scopes import plan_scope
 
 ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
@@ -49,7 +49,7 @@ class TestLists:
         assert set(plan_scope(model, family, "lm_head").modules) == {"lm_head"}
 
 
-def test_numbers_are_counted():
+def test_trainable_parameters_are_counted():
     model, _ = tiny.qwen2_audio()
     # 32 numbers enter, one leaves for each of 262 tokens
     assert plan_scope(model, "qwen2_audio", "lm_head").n_parameters(8) == 8 * (32 + 262)
@@ -72,13 +72,22 @@ def test_every_family_that_can_be_built_is_tried():
 def test_every_family_has_every_part(family, name, monkeypatch):
     model, _ = MAKERS[family](monkeypatch)
     scope = plan_scope(model, family, name)
-    parts = {"lm_head": {"head"}, "decoder": {"decoder"},
-             "all_linear": {"head", "decoder", "projector", "tower"}}  # fmt: skip
-    assert set(scope.modules.values()) == parts[name]
+    assert set(scope.modules.values()) == set(SCOPES[name].parts)
     assert all("visual" in n or "image_embed" in n for n in scope.excluded)
 
 
-class TestRefusals:
+def test_a_scope_is_one_entry_of_the_table(monkeypatch):
+    tower = LoraScope("every linear layer of the audio tower", ("tower",))
+    monkeypatch.setitem(SCOPES, "tower", tower)
+    assert TrainingConfig(scope="tower").scope == "tower"
+    layers = plan_scope(tiny.qwen2_audio()[0], "qwen2_audio", "tower")
+    assert set(layers.modules) == TOWER
+    from trainers.study_config import StudyConfig
+
+    assert StudyConfig(dataset="d", model="m", out="o", scope="tower").scope == "tower"
+
+
+class TestRejected:
     def test_a_scope_that_is_not_there(self):
         with pytest.raises(TuningError, match="no scope named 'head'"):
             plan_scope(tiny.qwen2_audio()[0], "qwen2_audio", "head")
