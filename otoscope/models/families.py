@@ -26,7 +26,6 @@ class Family:
         features: Names of the audio input tensors; the first one holds the features.
         window: Longest clip in seconds: a number, an attribute of the processor that says so, or
             None where there is no limit.
-        truncates: The processor cuts longer clips without an error.
         decoder: Path of the module with `layers` and the final `norm`, whose output enters the
             output layer.
         projector: Path of the module whose output replaces the clip's placeholder tokens.
@@ -50,7 +49,6 @@ class Family:
     processor: str
     features: tuple[str, ...]
     window: float | str | None
-    truncates: bool
     decoder: str = "model.language_model"
     projector: str = "model.multi_modal_projector"
     audio_tower: str = "model.audio_tower"
@@ -70,7 +68,6 @@ _OMNI = Family(
     processor="Qwen2_5OmniProcessor",
     features=("input_features", "feature_attention_mask"),
     window="feature_extractor.chunk_length",
-    truncates=True,
     projector="model.audio_tower.proj",
     needs=("torchvision", "pillow"),
     proven="tiny",
@@ -84,7 +81,6 @@ _FAMILIES = (
         processor="Qwen2AudioProcessor",
         features=("input_features", "feature_attention_mask"),
         window="feature_extractor.chunk_length",
-        truncates=True,
         proven="tiny",
         note="with the chat template that transformers has for it",
     ),
@@ -94,7 +90,6 @@ _FAMILIES = (
         processor="AudioFlamingo3Processor",
         features=("input_features", "input_features_mask"),
         window="max_audio_len",
-        truncates=True,
         clips=1,
         proven="tiny",
         note="chat template ours; one clip a question, so few-shot prompts are refused",
@@ -106,7 +101,7 @@ _FAMILIES = (
         processor="VoxtralProcessor",
         features=("input_features",),
         window=2400.0,
-        truncates=False,  # pads a clip to 30 s: hidden states of the clip cover the padding
+        # its processor pads a clip to 30 s: hidden states of the clip cover the padding
         chat="mistral",
         needs=("mistral-common[audio]",),
         proven="tiny",
@@ -118,7 +113,6 @@ _FAMILIES = (
         processor="GraniteSpeechProcessor",
         features=("input_features", "input_features_mask"),
         window=None,
-        truncates=False,
         projector="model.projector",
         audio_tower="model.encoder",
         scale="embedding_multiplier",
@@ -133,7 +127,6 @@ _FAMILIES = (
         processor="Phi4MultimodalProcessor",
         features=("audio_input_features", "audio_embed_sizes", "audio_attention_mask"),
         window=None,
-        truncates=False,
         decoder="model",
         projector="model.embed_tokens_extend.audio_embed.down_proj_for_speech",
         audio_tower="model.embed_tokens_extend.audio_embed",
@@ -149,7 +142,7 @@ FAMILIES: Registry[Family] = Registry(
     "family of audio models",
     {family.model_type: family for family in _FAMILIES} | {"qwen2_5_omni": _OMNI},
 )
-"""`model_type` to family. Of a whole Qwen2.5-Omni the thinker is asked, which writes text."""
+"""`model_type` to family. Of Qwen2.5-Omni only the thinker is used, which generates text."""
 
 
 def without_adapters(model: Any) -> Any:

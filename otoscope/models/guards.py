@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,14 +20,9 @@ AUDIBLE_DB = -60.0
 
 
 class AudioInputCheck(NamedTuple):
-    """Result of the audio-input check; `checked` is False where it was not possible.
-
-    `n_bytes` is the size of the model's input for the clip, for silence and for the other clip.
-    The message is stored in `run.json`.
-    """
+    """`checked` is False where the check was not possible; `run.json` stores the message."""
 
     checked: bool
-    n_bytes: tuple[int, int, int] | None
     message: str
 
 
@@ -60,29 +56,26 @@ def audio_input_check(
     """
     validate_method_names(model)
     if not isinstance(model, FingerprintsInput):
-        return AudioInputCheck(False, None, "not checked: the model does not say what it is given")
+        return AudioInputCheck(False, "not checked: the model does not say what it is given")
     if _audio_bytes(request) in (_audio_bytes(silence), _audio_bytes(other)):
-        return AudioInputCheck(False, None, "not checked: the clips to tell apart are the same")
+        return AudioInputCheck(False, "not checked: the clips to tell apart are the same")
     inputs = {
         name: model.input_fingerprint(one)
         for name, one in (("a clip", request), ("silence", silence), ("another clip", other))
     }
     if model.input_fingerprint(request) != inputs["a clip"]:
         return AudioInputCheck(
-            False, None, "not checked: one clip gives two inputs, so a difference says nothing"
+            False, "not checked: one clip gives two inputs, so a difference says nothing"
         )
-    names = list(inputs)
-    if empty := [name for name in names if not inputs[name]]:
+    if empty := [name for name, given in inputs.items() if not given]:
         raise ModelError(f"the audio does not reach the model: its input for {empty[0]} is empty")
-    for i, first in enumerate(names):
-        for second in names[i + 1 :]:
-            if inputs[first] == inputs[second]:
-                raise ModelError(
-                    "the audio does not reach the model: its input is the same for "
-                    f"{first} and for {second}"
-                )
-    clip, silent, another = (len(inputs[name]) for name in names)
-    return AudioInputCheck(True, (clip, silent, another), "the model is given the sound")
+    for first, second in combinations(inputs, 2):
+        if inputs[first] == inputs[second]:
+            raise ModelError(
+                f"the audio does not reach the model: its input is the same for {first} and for "
+                f"{second}"
+            )
+    return AudioInputCheck(True, "the model is given the sound")
 
 
 def _audio_bytes(request: Request) -> bytes:

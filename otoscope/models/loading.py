@@ -90,8 +90,8 @@ def load(
     if family.own_adapter is not None and not _is_there(name, family.own_adapter, where):
         if adapter is None:
             raise ModelError(
-                f"{name!r} has no folder {family.own_adapter!r}, and {family.model_type} hears "
-                "with the adapter in it; give one with --adapter"
+                f"{name!r} has no folder {family.own_adapter!r}, and {family.model_type} needs "
+                "the adapter in it for audio; give one with --adapter"
             )
     elif family.own_adapter is not None:
         model = _adapted(model, name, where["revision"], subfolder=family.own_adapter)
@@ -129,7 +129,7 @@ def _library(module: str) -> Any:
 
 
 def _loaded(auto: str, name: str, needs: Sequence[str] = (), **where: Any) -> Any:
-    """A configuration or processor; what fails to import does so when it is looked up."""
+    """A configuration or processor, whose imports fail only on access."""
     what = {"AutoConfig": "configuration", "AutoProcessor": "processor"}[auto]
     try:
         return getattr(_library("transformers"), auto).from_pretrained(name, **where)

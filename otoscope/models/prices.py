@@ -55,9 +55,9 @@ class Price:
             audio_s: Seconds of audio that were sent.
         """
         n_in, n_out = usage.get("prompt_tokens"), usage.get("completion_tokens")
-        if not isinstance(n_in, int) or not isinstance(n_out, int) or self.text_in is None:
+        if not isinstance(n_in, int) or not isinstance(n_out, int):
             return None
-        if self.text_out is None:
+        if self.text_in is None or self.text_out is None:
             return None
         n_audio = (usage.get("prompt_tokens_details") or {}).get("audio_tokens")
         if not isinstance(n_audio, int) or (n_audio == 0 and audio_s > 0):
@@ -125,18 +125,10 @@ def price_of(model: str, host: str, prices: list[Price]) -> Price | None:
 
 
 def _price(row: Mapping[str, str | None]) -> Price:
-    def number(column: str) -> float | None:
-        value = row.get(column)
-        return float(value) if value else None
-
-    return Price(
-        model=row["model"] or "",
-        host=row.get("host") or "",
-        as_of=row.get("as_of") or "",
-        currency=row.get("currency") or "USD",
-        text_in=number("text_in"),
-        text_out=number("text_out"),
-        audio_in=number("audio_in"),
-        audio_tokens_per_s=number("audio_tokens_per_s"),
-        replaced_by=row.get("replaced_by") or "",
-    )
+    texts: dict[str, Any] = {name: row.get(name) or "" for name in ("host", "as_of", "replaced_by")}
+    numbers: dict[str, Any] = {
+        name: float(value) if (value := row.get(name)) else None
+        for name in ("text_in", "text_out", "audio_in", "audio_tokens_per_s")
+    }
+    currency = row.get("currency") or "USD"
+    return Price(row["model"] or "", currency=currency, **texts, **numbers)

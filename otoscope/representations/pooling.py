@@ -1,4 +1,4 @@
-"""A sequence of any length as sixteen means, and single places in it.
+"""A sequence of any length as sixteen means, and single positions in it.
 
 Source: VocalGrad, 5.1; how boundaries are rounded and what an empty slice becomes is in the
 authors' code.
@@ -15,7 +15,7 @@ N_SEGMENTS = 16
 def segments_of(length: int, n_segments: int = N_SEGMENTS) -> list[tuple[int, int]]:
     """Start and end of each segment of a sequence.
 
-    Boundaries are evenly spaced and cut to whole numbers. A sequence shorter than the number of
+    Boundaries are evenly spaced and truncated to integers. A sequence shorter than the number of
     segments leaves some empty; those take the frame they start at, or the last one.
 
     >>> segments_of(5, 4)
@@ -31,7 +31,7 @@ def segments_of(length: int, n_segments: int = N_SEGMENTS) -> list[tuple[int, in
 
 
 def weights_of(length: int, n_segments: int = N_SEGMENTS) -> Float[np.ndarray, "n_segments length"]:
-    """What each frame counts in each segment's mean; no frames, no weights."""
+    """The weight of each frame in each segment's mean; all 0 without frames."""
     weights = np.zeros((n_segments, length), np.float32)
     if length:
         for segment, (start, end) in zip(weights, segments_of(length, n_segments), strict=True):
@@ -55,7 +55,7 @@ def pooled(
 
 
 def quarter_ends(length: int, n_parts: int = 4) -> list[int]:
-    """The last place of each quarter of a sequence that is not empty.
+    """The last position of each quarter of a sequence that is not empty.
 
     >>> quarter_ends(10), quarter_ends(2)
     ([1, 4, 6, 9], [0, 0, 1, 1])

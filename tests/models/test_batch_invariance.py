@@ -33,6 +33,6 @@ def test_there_are_none_when_nothing_changes():
     assert batch_invariance_check(Swayed(2, at_most=1), QUESTIONS).different == ()
 
 
-def test_without_a_question_nothing_is_said():
+def test_it_needs_a_question():
     with pytest.raises(ValueError, match="needs a question"):
         batch_invariance_check(Swayed(2, at_most=1), [])

@@ -94,7 +94,7 @@ def test_another_weight_is_another_model():
         (asked("a", Text("?"), SILENCE), "the cue of volume cannot be measured in 'a'"),
     ],
 )
-def test_refuses_rather_than_guesses(question, reason):
+def test_not_applicable_rather_than_a_guess(question, reason):
     (answer,) = model().answer([question])
     assert (answer.text, answer.status) == (None, Status.REFUSED)
     assert reason in answer.detail
@@ -112,7 +112,7 @@ class TestLeakage:
             ({"id": "s3"}, r"1 source\(s\) \('s3'\)"),
         ],
     )
-    def test_rows_it_was_trained_on_are_refused(self, row, named):
+    def test_rows_it_was_trained_on_are_rejected(self, row, named):
         with pytest.raises(ModelError, match=rf"trained on {named}.*take other rows"):
             model().check_rows([{"id": "z", "source_id": "s9"}, row])
 

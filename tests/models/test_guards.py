@@ -39,10 +39,9 @@ def check(model, asked=CLIP, other=OTHER):
 
 
 class TestAudioInput:
-    def test_a_model_that_hears_passes(self):
+    def test_a_model_whose_input_changes_passes(self):
         report = check(Fingerprinting(lambda samples: samples.tobytes()))
         assert report.checked
-        assert report.n_bytes == (6400, 6400, 6400)
 
     @pytest.mark.parametrize(
         ("given", "alike"),
@@ -66,7 +65,7 @@ class TestAudioInput:
             "nothing for silence",
         ],
     )
-    def test_one_that_does_not_is_refused(self, given, alike):
+    def test_one_that_does_not_is_rejected(self, given, alike):
         with pytest.raises(ModelError, match="audio does not reach the model") as raised:
             check(Fingerprinting(given))
         assert alike in str(raised.value)

@@ -63,11 +63,11 @@ def kimi(monkeypatch, tmp_path):
     return open_model("otoscope.models.kimi_audio:KimiAudio", name=str(tmp_path))
 
 
-def test_it_is_opened_without_the_part_that_makes_sound(kimi, tmp_path):
+def test_it_is_opened_without_the_speech_decoder(kimi, tmp_path):
     assert kimi._inner.opened == (str(tmp_path), False)
 
 
-def test_words_then_sound_become_user_messages_in_order(kimi):
+def test_text_then_audio_become_user_messages_in_order(kimi):
     (answer,) = kimi.answer([ask("Louder?", clip(seconds=0.5))])
     assert (answer.text, answer.status) == ("increase", Status.OK)
     (messages, _, ((samples, rate),)) = kimi._inner.calls[0]
@@ -132,13 +132,13 @@ def test_decoding_is_the_published_one(kimi):
     json.dumps(described)
 
 
-def test_what_it_is_given_changes_with_the_sound(kimi):
+def test_its_input_changes_with_the_audio(kimi):
     inputs = [kimi.input_fingerprint(ask("?", sound)) for sound in (clip(1), clip(2), silence())]
     assert len(set(inputs)) == 3
     assert np.frombuffer(inputs[2], np.float32).any() is np.False_
 
 
-def test_a_long_clip_is_refused_or_flagged(kimi, tmp_path):
+def test_a_long_clip_is_rejected_or_flagged(kimi, tmp_path):
     long = clip(seconds=31, rate=16000)
     with pytest.raises(ModelError, match=r"31\.00 s but the model takes at most 30 s"):
         kimi.answer([ask(long)])

@@ -78,7 +78,7 @@ class TestAdapter:
         model = open_transformers(checkpoint, adapter=lora, logprobs=True, max_new_tokens=2)
         assert model.answer(ASKED)[0].logprobs
 
-    def test_one_that_fits_nowhere_is_refused(self, checkpoint, tmp_path):
+    def test_one_that_fits_nowhere_is_rejected(self, checkpoint, tmp_path):
         lora = adapter(tmp_path, target_modules=r".*language_model.*up_proj")
         settings = json.loads((tmp_path / "adapter_config.json").read_text())
         settings["target_modules"] = ["wrong_proj"]
@@ -86,7 +86,7 @@ class TestAdapter:
         with pytest.raises(ModelError, match="does not fit this model"):
             open_transformers(checkpoint, adapter=lora)
 
-    def test_one_that_fits_in_part_is_refused(self, checkpoint, tmp_path):
+    def test_one_that_fits_in_part_is_rejected(self, checkpoint, tmp_path):
         """peft only warns of it, and the answers would be those of some other model."""
         lora = adapter(tmp_path, target_modules=["up_proj"])
         settings = json.loads((tmp_path / "adapter_config.json").read_text())

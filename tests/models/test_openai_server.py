@@ -128,7 +128,7 @@ class TestFairWeather:
         assert part["input_audio"]["format"] == "flac"
         assert part["input_audio"]["data"].startswith("ZkxhQ")  # "fLaC"
 
-    def test_overshoot_of_resampling_is_said(self):
+    def test_overshoot_of_resampling_is_reported(self):
         square = np.sign(np.sin(np.arange(4800) * 0.05)).astype(np.float32) * 0.999
         clip = sound("a", rate=48_000)
         loud = type(clip)("a", square, 48_000, "sha")
@@ -137,7 +137,7 @@ class TestFairWeather:
         pcm, _ = sent_parts(server.bodies[0])[1]
         assert pcm.max() == 32767
 
-    def test_a_clip_that_is_no_sound_is_an_error_of_its_own(self):
+    def test_a_clip_that_cannot_be_encoded_is_an_error_of_its_own(self):
         clip = sound("a")
         broken = type(clip)("a", np.array([np.nan, 0], np.float32), 16_000, "sha")
         answer, server = one_answer(always(Reply()), asked("a", Text("?"), broken))
@@ -220,7 +220,7 @@ class TestAnswersOfOtherKinds:
         answer, _ = one_answer(always(Reply(completion(None, refusal="I cannot do that"))))
         assert (answer.text, answer.status) == ("I cannot do that", Status.REFUSED)
 
-    def test_nothing_said_is_an_answer(self):
+    def test_an_empty_text_is_an_answer(self):
         answer, _ = one_answer(always(Reply(completion(None, refusal=None))))
         assert (answer.text, answer.status) == ("", Status.OK)
 
@@ -536,7 +536,7 @@ class TestNoKeyAnywhere:
         assert KEY not in everything
 
     @pytest.mark.parametrize("url", ["http://me:hush@localhost/v1", "http://localhost/v1?k=hush"])
-    def test_a_url_that_carries_one_is_refused_since_it_would_be_logged(self, url):
+    def test_a_url_that_carries_one_is_rejected_since_it_would_be_logged(self, url):
         with pytest.raises(ModelError, match="http://localhost/v1 carries a password") as raised:
             open_openai("tiny", base_url=url)
         assert "hush" not in str(raised.value)
@@ -647,7 +647,7 @@ class TestSettings:
         with pytest.raises(ModelError, match="name the model"):
             open_openai(None)
 
-    def test_what_is_heard_changes_with_the_sound(self):
+    def test_the_input_fingerprint_changes_with_the_audio(self):
         model = open_openai("tiny", base_url="http://localhost:1/v1")
         first, second = (model.input_fingerprint(asked("a", sound(seed=i))) for i in (1, 2))
         assert first != second

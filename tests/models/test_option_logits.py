@@ -82,8 +82,8 @@ class TestReader:
         with pytest.raises(ModelError, match=r"'q\|main' offers no options"):
             OptionLogitsModel(Weighing()).answer([ask("?", clip(), labels=())])
 
-    def test_a_model_without_logits_is_refused_with_the_reason(self):
-        class Speaks:
+    def test_a_model_without_logits_is_rejected_with_the_reason(self):
+        class WithoutLogits:
             def __init__(self):
                 self.description = {"kind": "openai"}
 
@@ -93,7 +93,7 @@ class TestReader:
         with pytest.raises(
             ModelError, match="openai gives no logits, by which options are compared"
         ):
-            OptionLogitsModel(Speaks())
+            OptionLogitsModel(WithoutLogits())
 
     def test_its_answers_are_none_that_were_written(self):
         assert OptionLogitsModel(Weighing(0.0)).description == {
@@ -103,7 +103,7 @@ class TestReader:
 
 
 class TestOfTransformers:
-    def test_logits_are_those_at_the_last_place(self, tmp_path):
+    def test_logits_are_those_at_the_last_position(self, tmp_path):
         folder = lettered(tmp_path / "tiny")
         model = open_model(f"transformers:{folder}", batch_size=2)
         questions = asked(1.0, 2.5, 0.7)
@@ -115,7 +115,7 @@ class TestOfTransformers:
             np.testing.assert_allclose(row, plain[0, -1, ids].numpy(), atol=2e-4)
         assert np.ptp(found, axis=0).max() > 1e-3, "the model must listen for this"
 
-    def test_an_option_of_several_tokens_is_refused(self, tmp_path):
+    def test_an_option_of_several_tokens_is_rejected(self, tmp_path):
         folder = lettered(tmp_path / "tiny", letters="ABCDEF")
         reader = OptionLogitsModel(open_model(f"transformers:{folder}"))
         with pytest.raises(ModelError, match=r"option ' G' is 2 tokens of this tokenizer, \[.*\]"):

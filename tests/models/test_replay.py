@@ -117,7 +117,7 @@ class TestDuplicates:
         model = open_replay(write(tmp_path / "x.jsonl", [published(), published()]))
         assert one(model, about("volume")).text == "Increase."
 
-    def test_different_ones_are_refused_and_both_named(self, tmp_path):
+    def test_different_ones_are_rejected_and_both_named(self, tmp_path):
         rows = [published(), published("y"), published(raw="decrease")]
         path = write(tmp_path / "x.jsonl", rows)
         with pytest.raises(
@@ -233,11 +233,11 @@ class TestHuman:
         ],
         ids=["yes or no", "another attribute"],
     )
-    def test_people_do_not_answer_what_they_were_not_asked(self, tmp_path, question):
+    def test_annotators_answer_only_the_question_of_annotation(self, tmp_path, question):
         model = open_human(write(tmp_path / "one.jsonl", [heard("increase")]))
         assert one(model, question).detail == "no saved answer"
 
-    def test_two_verdicts_of_one_person_on_one_clip_are_refused(self, tmp_path):
+    def test_two_verdicts_of_one_person_on_one_clip_are_rejected(self, tmp_path):
         path = write(tmp_path / "one.jsonl", [heard("increase"), heard("decrease")])
         with pytest.raises(ModelError, match="two different answers"):
             open_human(path)

@@ -74,7 +74,7 @@ class TestRandom:
         expected = random.Random(seed).choice(("increase", "decrease"))
         assert texts(open_random("0"), [asked("clip-0")]) == [expected]
 
-    def test_a_question_without_labels_is_refused(self):
+    def test_a_question_without_labels_is_rejected(self):
         (answer,) = open_random("0").answer([asked("a", labels=())])
         assert (answer.text, answer.status) == (None, Status.REFUSED)
 
@@ -85,7 +85,7 @@ class TestRandom:
 
 
 class TestObserver:
-    def test_hears_what_rises_and_what_falls(self):
+    def test_measures_what_rises_and_what_falls(self):
         questions = [about("up", 9), about("down", -9)]
         assert texts(open_observer(None), questions) == ["increase", "decrease"]
 
@@ -112,11 +112,11 @@ class TestObserver:
         assert model.description["constants"]["voice_pitch"] is None  # noise has no pitch
         json.dumps(model.description, allow_nan=False)
 
-    def test_listens_for_the_attribute_asked_about_not_the_rows_own(self):
+    def test_measures_the_named_attribute_not_the_rows_own(self):
         crossed = about("a", 9, category="echo", attribute="volume")
         assert texts(open_observer(None), [crossed]) == ["increase"]
 
-    def test_hears_the_query_not_the_examples(self):
+    def test_measures_the_query_not_the_examples(self):
         up, down = swelling("up", 9), swelling("down", -9)
         shot = asked("down", Text("Example 1 audio:"), up, Text("Query audio:"), down)
         assert texts(open_observer(None), [shot]) == ["decrease"]
@@ -145,7 +145,7 @@ class TestObserver:
             (asked("a", Text("?"), swelling("a", 0, span_s=None)), "no speech found in 'a'"),
         ],
     )
-    def test_what_it_cannot_hear_it_refuses_and_says_why(self, question, reason):
+    def test_where_it_is_not_applicable_it_gives_the_reason(self, question, reason):
         if "no speech" in reason:
             silent = AudioInput("a", np.zeros(RATE, np.float32), RATE, "sha")
             question = asked("a", Text("?"), silent)

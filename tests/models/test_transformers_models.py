@@ -54,7 +54,7 @@ def told(answers):
 
 
 class TestAsking:
-    def test_answers_do_not_depend_on_who_else_is_asked(self, model):
+    def test_answers_do_not_depend_on_the_batch(self, model):
         questions = some_questions()
         together = model.answer(questions)
         alone = [model.answer([asked])[0] for asked in questions]
@@ -71,7 +71,7 @@ class TestAsking:
         assert short.n_tokens_out == 6
         assert short.wall_s > 0
 
-    def test_questions_with_and_without_sound_keep_their_places(self, model):
+    def test_questions_with_and_without_audio_keep_their_order(self, model):
         questions = [ask("No sound."), ask("Sound:", clip()), ask("None again.")]
         alone = [model.answer([asked])[0] for asked in questions]
         assert told(model.answer(questions)) == told(alone)
@@ -107,7 +107,7 @@ class TestOrder:
             text = text.replace(placeholder * 2, placeholder)
         return text.replace(placeholder, "~")
 
-    def test_words_and_sound_come_in_the_order_of_the_question(self, model):
+    def test_text_and_audio_come_in_the_order_of_the_question(self, model):
         first = self.spoken(model, ask("BEFORE", clip()))
         assert first.index("BEFORE") < first.index("~")
         second = self.spoken(model, ask(clip(), "AFTER"))
@@ -128,7 +128,7 @@ class TestOrder:
         with pytest.raises(ModelError, match=r"has 2 clips but audioflamingo3 takes at most 1"):
             model.answer([ask("Which?", clip(1), clip(2))])
 
-    def test_a_template_that_moves_the_sound_is_told(self, checkpoints, tmp_path):
+    def test_a_template_that_moves_the_audio_is_described(self, checkpoints, tmp_path):
         made, processor = tiny.audioflamingo3()
         processor.chat_template = (
             "{% for p in messages[0]['content'] %}{% if p['type'] == 'audio' %}<sound>{% endif %}"
@@ -157,14 +157,14 @@ class TestOrder:
         with pytest.raises(ModelError, match=message):
             qwen.answer([ask(Text("BE BRIEF", "system"), "Louder?", clip())])
 
-    def test_a_template_that_leaves_the_sound_out_is_refused(self, tmp_path):
+    def test_a_template_that_leaves_the_audio_out_is_rejected(self, tmp_path):
         made, processor = tiny.audioflamingo3()
         processor.chat_template = "{% for p in messages[0]['content'] %}{{ p['text'] }}{% endfor %}"
         deaf = open_transformers(tiny.save((made, processor), tmp_path))
         with pytest.raises(ModelError, match=r"has 1 clips but the chat template .* 0"):
             deaf.answer([ask("Louder?", clip())])
 
-    def test_words_that_stand_for_sound_are_refused(self, model):
+    def test_text_with_the_placeholder_is_rejected(self, model):
         placeholder = model.loaded.processor.audio_token
         with pytest.raises(ModelError, match="the placeholder of a clip"):
             model.answer([ask(f"He said {placeholder}.", clip())])
@@ -186,13 +186,13 @@ class TestEnding:
         assert model.loaded.processor.tokenizer.decode(ids) == "decrease<|im_end|>"
 
 
-class TestHearing:
-    def test_the_input_changes_with_the_sound(self, model):
+class TestAudioInput:
+    def test_the_input_changes_with_the_audio(self, model):
         asked = ask("Louder?", clip(1))
         report = audio_input_check(model, asked, with_silence(asked), ask("Louder?", clip(2)))
         assert report.checked
 
-    def test_the_input_is_the_same_for_other_words(self, model):
+    def test_the_input_is_the_same_for_another_text(self, model):
         assert model.input_fingerprint(ask("One", clip())) == model.input_fingerprint(
             ask("Another", clip())
         )
@@ -200,7 +200,7 @@ class TestHearing:
             ask("One", silence())
         )
 
-    def test_a_processor_that_drops_the_sound_is_refused(self, model, monkeypatch):
+    def test_a_processor_that_drops_the_audio_is_rejected(self, model, monkeypatch):
         def drops(*_, **given):
             return model.loaded.processor.tokenizer(given["text"], return_tensors="pt")
 
@@ -208,7 +208,7 @@ class TestHearing:
         with pytest.raises(ModelError, match="the model would get no audio"):
             model.input_fingerprint(ask("Louder?", clip()))
 
-    def test_the_answer_depends_on_the_sound(self, model):
+    def test_the_answer_depends_on_the_audio(self, model):
         answers = model.with_settings(logprobs=True).answer([ask("Up?", clip(n)) for n in range(3)])
         assert len({answer.logprobs["increase"] for answer in answers}) == 3
 
@@ -218,12 +218,12 @@ class TestHearing:
         answers = model.answer([ask("Louder?", low), ask("Louder?", high)])
         assert answers[0].n_tokens_in == answers[1].n_tokens_in, "both last a second"
 
-    def test_the_processor_is_told_the_rate(self, model):
+    def test_the_processor_gets_the_rate(self, model):
         wrong = replace(model, encoder=replace(model.encoder, sampling_rate=8000))
         with pytest.raises(ValueError, match="sampling rate of 16000"):
             wrong.answer([ask("Louder?", clip())])
 
-    def test_an_empty_clip_is_refused(self, model):
+    def test_an_empty_clip_is_rejected(self, model):
         with pytest.raises(ModelError, match=r"'clip-1' has 0 samples"):
             model.answer([ask("Louder?", clip(seconds=0))])
 
@@ -232,11 +232,11 @@ class TestWindow:
     def too_long(self, model):
         return model.max_audio_s + 1
 
-    def test_a_longer_clip_is_refused(self, model):
+    def test_a_longer_clip_is_rejected(self, model):
         with pytest.raises(ModelError, match=r"lasts .* but the model takes at most"):
             model.answer([ask("Louder?", clip(seconds=self.too_long(model), rate=16000))])
 
-    def test_or_its_beginning_is_heard_and_flagged(self, model, family, checkpoints):
+    def test_or_its_start_is_used_and_flagged(self, model, family, checkpoints):
         flagging = open_transformers(checkpoints[family], on_long="flag", max_new_tokens=6)
         long = clip(seconds=self.too_long(model), rate=16000)
         n_heard = round(model.max_audio_s * 16000)
@@ -246,7 +246,7 @@ class TestWindow:
         assert answers[0].text == answers[1].text
         assert flagging.description()["on_long"] == "flag"
 
-    def test_a_clip_as_long_as_the_window_is_heard_whole(self, model):
+    def test_a_clip_as_long_as_the_window_is_not_cut(self, model):
         (answer,) = model.answer([ask("Louder?", clip(seconds=model.max_audio_s, rate=16000))])
         assert not answer.audio_truncated
 
@@ -330,7 +330,7 @@ class TestSettings:
         assert longer.description()["generation"]["max_new_tokens"] == 9
         assert model.description()["generation"]["max_new_tokens"] == 6
 
-    def test_the_checkpoints_own_sampling_is_left_out_unless_asked_for(self, tmp_path):
+    def test_the_checkpoints_own_sampling_is_left_out_by_default(self, tmp_path):
         made, processor = tiny.qwen2_audio()
         made.generation_config = transformers.GenerationConfig(
             do_sample=True, temperature=0.7, top_k=20, top_p=0.5, repetition_penalty=1.1
@@ -367,7 +367,7 @@ class TestSettings:
         with pytest.raises(LookupError, match="did you mean 'mimo-audio'"):
             open_transformers(checkpoints["qwen2_audio"], preset="mimo_audio")
 
-    def test_nothing_is_said_on_the_way(self, tmp_path, caplog, monkeypatch):
+    def test_nothing_is_logged(self, tmp_path, caplog, monkeypatch):
         """Not even where the checkpoint would sample and the preset does not."""
         made, processor = tiny.qwen2_audio()
         made.generation_config = transformers.GenerationConfig(
@@ -408,13 +408,13 @@ class TestLogprobs:
                 assert score == pytest.approx(self.by_hand(model, asked, word), abs=1e-3)
         assert third.logprobs is None
 
-    def test_there_are_none_unless_asked_for(self, model):
+    def test_there_are_none_by_default(self, model):
         (answer,) = model.answer([ask("Louder?", clip())])
         assert answer.logprobs is None
 
 
 class TestDescription:
-    def test_it_is_json_and_names_no_place_on_this_machine(self, model, family, checkpoints):
+    def test_it_is_json_and_names_no_folder_of_this_machine(self, model, family, checkpoints):
         described = json.dumps(model.description())
         assert checkpoints[family] not in described
         assert json.loads(described)["name"] == family
@@ -430,7 +430,7 @@ class TestDescription:
         other = open_transformers(tiny.save(tiny.qwen2_audio(seed=1), tmp_path))
         assert other.description()["content"] != qwen.description()["content"]
 
-    def test_the_dtype_asked_for_is_the_one_described(self, checkpoints):
+    def test_the_requested_dtype_is_the_one_described(self, checkpoints):
         model = open_transformers(checkpoints["qwen2_audio"], dtype="bfloat16", max_new_tokens=2)
         assert model.description()["dtype"] == "bfloat16"
         assert model.answer([ask("Louder?", clip())])[0].status is Status.OK

@@ -137,7 +137,7 @@ class Killed(BaseException):
 
 
 class TestStopping:
-    def test_finished_blocks_are_kept(self, tmp_path):
+    def test_finished_blocks_are_not_extracted_again(self, tmp_path):
         def stop_at_6(i, site):
             if i == 6:
                 raise Killed

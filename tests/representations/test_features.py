@@ -43,7 +43,7 @@ class TestReading:
         assert features.description["model"] == "mine"
         assert len(features) == 10
 
-    def test_rows_come_by_mask_or_by_place_in_the_order_asked_for(self, tmp_path, arrays):
+    def test_rows_come_by_mask_or_by_number_in_the_requested_order(self, tmp_path, arrays):
         features = written(tmp_path, arrays)
         echo = features.rows["category"] == "echo"
         np.testing.assert_array_equal(features.matrix("text.0", echo), arrays["text.0"][1::2])
@@ -52,7 +52,7 @@ class TestReading:
             features.matrix("text.0", positions), arrays["text.0"][positions]
         )
 
-    def test_columns_of_rows_are_arrays_and_what_is_not_said_is_empty(self, tmp_path, arrays):
+    def test_columns_of_rows_are_arrays_and_missing_values_are_empty(self, tmp_path, arrays):
         found = written(tmp_path, arrays).rows
         assert found["source_id"].tolist()[:3] == ["s0", "s0", "s1"]
         assert found["label"].tolist()[:3] == [0, 1, 0]

@@ -80,7 +80,7 @@ class TestStates:
                     end = positions[int(quarter * m / 4) - 1]
                     close(found[f"audio.{k}@a{quarter}"][n], states[k][end])
 
-    def test_widths_are_as_said(self, model):
+    def test_widths_are_those_declared(self, model):
         seen = extractor_for(model)
         sites = [site for site in seen.widths if site != "answer" and "q_" not in site]
         states = seen.extract(questions(2), sites).states
@@ -91,14 +91,14 @@ class TestStates:
         assert seen.widths["audio.1"] == 16 * WIDTH
         assert seen.widths["text.1"] == seen.widths["answer"] == WIDTH
 
-    def test_the_last_state_of_the_words_is_what_the_head_reads(self, model):
+    def test_the_last_state_is_what_the_output_layer_reads(self, model):
         (found,) = extractor_for(model).extract([question(1)], ["text.2"]).states.values()
         inputs = model.encoder.encode([question(1)]).inputs
         with torch.no_grad():
             logits = model.loaded.model(**inputs).logits[0, -1]
             close(model.loaded.model.lm_head(torch.from_numpy(found))[0], logits)
 
-    def test_states_do_not_depend_on_who_else_is_asked(self, model):
+    def test_states_do_not_depend_on_the_batch(self, model):
         asked, seen = questions(5), extractor_for(model)
         sites = ["pre_llm", "audio.2", "text.1", "text.2", "audio.1@a3", "answer"]
         together = seen.extract(asked, sites)
@@ -157,13 +157,13 @@ class TestAnswer:
         ((_, tokens),) = extractor_for(qwen).extract([changed], ["answer"]).answers
         assert qwen.loaded.processor.tokenizer.decode(tokens).startswith("yes<")
 
-    def test_no_right_answer_is_refused(self, qwen):
+    def test_no_right_answer_is_rejected(self, qwen):
         with pytest.raises(ModelError, match=r"'q0\|main' has no right answer"):
             extractor_for(qwen).extract([question(label=None)], ["answer"])
 
 
-class TestWords:
-    def test_places_are_the_last_tokens_of_what_they_are_named_for(self, model):
+class TestQuestionWords:
+    def test_positions_are_the_last_tokens_of_what_they_name(self, model):
         asked = questions(4, audio_first=True)
         found = (
             extractor_for(model)
@@ -185,11 +185,11 @@ class TestWords:
                 (place,) = (end for end, before in said.items() if before.endswith(text))
                 close(found[f"text.1@{name}"][n], states[1][place])
 
-    def test_before_the_clip_they_are_refused(self, model):
+    def test_before_the_clip_they_are_rejected(self, model):
         with pytest.raises(ModelError, match=r"text before the clip.*main_audio_first"):
             extractor_for(model).extract([question()], ["text.1@q_l"])
 
-    def test_an_attribute_that_is_said_twice_is_refused(self, qwen):
+    def test_an_attribute_that_is_said_twice_is_rejected(self, qwen):
         made = ask(clip(), "Does the volume, the volume, go up?")
         asked = Request(replace(made.question, attribute="volume"), made.parts)
         with pytest.raises(ModelError, match="'volume' is not once among the tokens"):
@@ -213,15 +213,15 @@ class TestOnePass:
         sites = [site for site in extractor_for(model).widths if "q_" not in site]
         assert self.layers_run(model, sites) == [0, 1], "each layer once, and never the head"
 
-    def test_it_goes_no_deeper_than_asked(self, model):
+    def test_the_pass_ends_at_the_deepest_site(self, model):
         assert self.layers_run(model, ["pre_llm", "text.0"]) == []
         assert self.layers_run(model, ["text.1"]) == [0]
 
-    def test_sound_alone_leaves_the_model_alone(self, model, monkeypatch):
+    def test_the_mel_site_does_not_run_the_model(self, model, monkeypatch):
         monkeypatch.setattr(type(model), "encode", None)
         assert extractor_for(model).extract([question()], ["mel"]).states["mel"].shape == (1, 2048)
 
-    def test_what_is_kept_is_no_view_of_anything_larger(self, model):
+    def test_results_are_no_view_of_anything_larger(self, model):
         sites = [site for site in extractor_for(model).widths if "q_" not in site and site != "mel"]
         seen = extractor_for(model).extract(questions(3), sites)
         for kept in (*seen.states.values(), *(states for states, _ in seen.answers)):
@@ -246,7 +246,7 @@ class TestRefusals:
                 with pytest.raises(ModelError, match=f"has {n} clips; hidden states are extracted"):
                     extractor_for(qwen).extract([ask(*parts)], [site])
 
-    def test_an_input_without_places_for_sound(self, qwen, monkeypatch):
+    def test_an_input_without_audio_tokens(self, qwen, monkeypatch):
         processor = qwen.loaded.processor
 
         def deaf(text, **_):
@@ -291,7 +291,7 @@ class TestMemory:
             extractor_for(fresh).extract(questions(4), ["text.1"])
 
 
-class Ear:
+class Custom:
     """A model of one's own that can be looked into."""
 
     batch_size = 3
@@ -310,31 +310,33 @@ class Ear:
 
 class TestOwnModel:
     def test_its_sites_stand_beside_the_mel_spectrogram(self):
-        seen = extractor_for(Ear())
+        seen = extractor_for(Custom())
         assert dict(seen.widths) == {"mel": 2048, "ear": 2, "brain.0": 1}
         found = seen.extract(questions(2), ["mel", "ear"]).states
         assert found["ear"].shape == (2, 2)
         assert found["ear"].dtype == np.float32
         close(found["ear"][1, 0], np.square(questions(2)[1].audio_inputs[0].samples).mean())
 
-    def test_one_that_declares_none_has_only_the_sound(self):
-        class Mute:
+    def test_one_that_declares_none_has_only_mel(self):
+        class WithoutSites:
             def answer(self, questions):
                 return []
 
-        assert list(extractor_for(Mute()).widths) == ["mel"]
+        assert list(extractor_for(WithoutSites()).widths) == ["mel"]
 
     @pytest.mark.parametrize("name", ["mel", "answer"])
-    def test_a_name_that_is_taken_is_refused(self, name):
-        ear = Ear()
+    def test_a_reserved_name_is_rejected(self, name):
+        ear = Custom()
         ear.sites[name] = 3
-        with pytest.raises(ModelError, match=f"Ear.sites: '{name}' is a built-in site"):
+        with pytest.raises(ModelError, match=f"Custom.sites: '{name}' is a built-in site"):
             _ = CustomModelExtractor(ear).widths
 
     @pytest.mark.parametrize(
         ("made", "told"), [({}, "nothing"), ({"ear": np.zeros((2, 5))}, r"shape \(2, 5\)")]
     )
-    def test_states_of_another_shape_are_refused(self, made, told, monkeypatch):
-        monkeypatch.setattr(Ear, "states", lambda *_: made)
-        with pytest.raises(ModelError, match=rf"Ear.states gives {told} for 'ear', not \(2, 2\)"):
-            extractor_for(Ear()).extract(questions(2), ["ear"])
+    def test_states_of_another_shape_are_rejected(self, made, told, monkeypatch):
+        monkeypatch.setattr(Custom, "states", lambda *_: made)
+        with pytest.raises(
+            ModelError, match=rf"Custom.states gives {told} for 'ear', not \(2, 2\)"
+        ):
+            extractor_for(Custom()).extract(questions(2), ["ear"])

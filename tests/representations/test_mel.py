@@ -36,6 +36,6 @@ def test_a_tone_is_loudest_in_its_band_and_the_rest_is_at_the_floor():
     assert bands[5].min() == -80
 
 
-def test_no_samples_are_refused():
+def test_no_samples_are_rejected():
     with pytest.raises(ModelError, match=r"'clip-1' has no samples"):
         mel_features(clip(seconds=0))

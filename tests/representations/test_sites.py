@@ -31,7 +31,7 @@ def test_every_name_is_its_site_and_back():
         ("audio.1@a*", ["audio.1@a1", "audio.1@a2", "audio.1@a3", "audio.1@a4"]),
     ],
 )
-def test_what_is_asked_for_is_found_in_order(asked, found):
+def test_sites_are_found_in_order(asked, found):
     assert parse_sites(asked, NAMES) == found
 
 

@@ -13,7 +13,7 @@ def positions(*ids, asked=None):
     return locate_clip(asked or ask("?", clip()), row, row != 0, 9)
 
 
-def test_the_clip_its_quarters_and_the_place_of_the_answer():
+def test_the_clip_its_quarters_and_the_output_position():
     found = positions(0, 0, 1, 9, 9, 9, 9, 9, 2, 3)
     assert found.clip.tolist() == [3, 4, 5, 6, 7]
     # boundaries of 5 frames: 0 1 2 3 5, so the quarters end at frames 0, 1, 2, 4
@@ -21,12 +21,12 @@ def test_the_clip_its_quarters_and_the_place_of_the_answer():
     assert found.end == 9
 
 
-def test_padding_on_the_right_is_no_place_of_an_answer():
+def test_padding_on_the_right_is_no_output_position():
     found = positions(1, 9, 9, 2, 0, 0)
     assert (found.at["o"], found.end) == (3, 3)
 
 
-def test_an_input_that_ends_in_sound_is_answered_after_its_last_word():
+def test_an_input_that_ends_in_audio_has_its_output_position_before():
     found = positions(1, 2, 9, 9)
     assert (found.at["o"], found.end) == (1, 3)
 
@@ -35,12 +35,12 @@ def test_an_input_that_ends_in_sound_is_answered_after_its_last_word():
     ("ids", "told"),
     [((1, 2), "no audio token"), ((9, 1, 9), "is not in one piece")],
 )
-def test_a_clip_that_cannot_be_pooled_is_refused(ids, told):
+def test_a_clip_that_cannot_be_pooled_is_rejected(ids, told):
     with pytest.raises(ModelError, match=told):
         positions(*ids)
 
 
-class TestWords:
+class TestQuestionWords:
     """Each letter is a token: its number in the alphabet."""
 
     def found(self, prompt, row, attribute="ab"):
@@ -57,7 +57,7 @@ class TestWords:
         assert self.found("abx aby", "abx aby", attribute="ab")["q_attr"] == 5
 
     @pytest.mark.parametrize("row", ["zzz", "xabyxaby"])
-    def test_a_question_that_is_not_there_once_is_refused(self, row):
+    def test_a_question_that_is_not_there_once_is_rejected(self, row):
         with pytest.raises(ModelError, match="is not once among its tokens"):
             self.found("xaby", row)
 
