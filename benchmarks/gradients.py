@@ -31,9 +31,9 @@ TARGETS = {"paper": (4.0, 6.0), "controlled": (6.0, 8.0)}
 
 def plain(pcm: np.ndarray, category: str) -> None:
     """All variants of one category by the reference, each from scratch."""
-    for cell in CONDITIONS:
+    for condition in CONDITIONS:
         made, _ = plain_gradients.render(
-            pcm, SAMPLING_RATE, SPAN, category, *cell, clip_id=cell.clip_id("a", "b")
+            pcm, SAMPLING_RATE, SPAN, category, *condition, clip_id=condition.clip_id("a", "b")
         )
         codec.encode_flac(made, SAMPLING_RATE)
 

@@ -117,13 +117,13 @@ def measured(recorded: DecodedRecording) -> list[tuple[str, bool, list[float]]]:
     source = SourceRenderer(recorded.pcm, recorded.sampling_rate, recorded.span)
     found = []
     for category in CATEGORIES:
-        for cell in CONDITIONS:
-            clip_id = cell.clip_id(recorded.name, recorded.name)
-            made = source.render(category, cell, clip_id=clip_id, profile="paper")
+        for condition in CONDITIONS:
+            clip_id = condition.clip_id(recorded.name, recorded.name)
+            made = source.render(category, condition, clip_id=clip_id, profile="paper")
             if not made.no_effect:
                 clip = at_model_rate(made.to_pcm().pcm, recorded.sampling_rate, made.span)
                 value = contrasts(*clip, NAMES).value
-                found.append((category, cell.direction == "up", [value[n] for n in NAMES]))
+                found.append((category, condition.direction == "up", [value[n] for n in NAMES]))
     return found
 
 

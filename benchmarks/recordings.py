@@ -117,10 +117,10 @@ def measure_recording(
         before = gradient.cue(pcm, rate, span)
         measured.source_slopes[category] = slope(before)
         for profile in profiles:
-            for cell in (cell for cell in CONDITIONS if cell.tier in tiers):
-                clip_id = cell.clip_id(recorded.name, recorded.name)
+            for condition in (condition for condition in CONDITIONS if condition.tier in tiers):
+                clip_id = condition.clip_id(recorded.name, recorded.name)
                 try:
-                    made = source.render(category, cell, clip_id=clip_id, profile=profile)
+                    made = source.render(category, condition, clip_id=clip_id, profile=profile)
                 except NotApplicable:
                     measured.n_idle[profile][category] += 1
                     continue
@@ -136,7 +136,7 @@ def measure_recording(
                         slope(track),
                         segments(track),
                         direction_with_source(track, before),
-                        Contrasted(category, *cell, recorded.name, *found),
+                        Contrasted(category, *condition, recorded.name, *found),
                     )
                 )
     return measured

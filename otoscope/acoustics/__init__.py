@@ -1,3 +1,3 @@
-"""How sound changes over time: arrays in, arrays out."""
+"""Acoustic factors that change over time, and measures of them: arrays in, arrays out."""
 
 from otoscope.acoustics.rendering import render as render

@@ -74,7 +74,7 @@ class GradientTransform(BaseWaveformTransform):
 
     def condition_of(self, item_id: str) -> Condition:
         """The item's condition."""
-        rng = self._rng(item_id, "cell")
+        rng = self._rng(item_id, "cell")  # part of the key of every draw: the word stays
         tier, curve, direction = (str(rng.choice(x)) for x in (TIERS, PUBLISHED_CURVES, DIRECTIONS))
         return Condition(self.tier or tier, self.curve or curve, self.direction or direction)
 

@@ -118,7 +118,7 @@ def g711(tag, data):
 
 
 @pytest.mark.parametrize("kind", BAD_INPUT)
-def test_every_kind_of_file_is_read_whole_or_refused_by_name(kind, tmp_path):
+def test_every_kind_of_file_is_read_whole_or_rejected_by_name(kind, tmp_path):
     make, expected = BAD_INPUT[kind]
     path = tmp_path / f"{kind.replace(' ', '_')}.wav"
     path.write_bytes(make())
@@ -135,7 +135,7 @@ def test_every_kind_of_file_is_read_whole_or_refused_by_name(kind, tmp_path):
 
 
 @pytest.mark.parametrize("where", ["missing.wav", "."])
-def test_a_missing_file_and_a_folder_are_refused_by_name(where, tmp_path):
+def test_a_missing_file_and_a_folder_are_rejected_by_name(where, tmp_path):
     with pytest.raises(AudioError, match=r"No such file|Is a directory") as refusal:
         codec.read(tmp_path / where)
     assert str(tmp_path) in str(refusal.value)
@@ -192,7 +192,7 @@ def test_one_clip_in_any_lossless_container(form):
 @pytest.mark.skipif(not REAL.exists(), reason="an extra on files that lie beside the clone")
 class TestAwkwardFiles:
     @pytest.mark.parametrize("name", awkward_files())
-    def test_is_read_whole_or_refused_by_name(self, name, capfd):
+    def test_is_read_whole_or_rejected_by_name(self, name, capfd):
         try:
             made = codec.read(REAL / name)
         except AudioError as error:

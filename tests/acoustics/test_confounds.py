@@ -82,7 +82,7 @@ def test_measures_of_the_numbers_are_taken_only_where_they_are_the_cue():
     )
 
 
-def test_what_is_bound_is_a_confound_and_has_a_reason():
+def test_what_is_unavoidable_is_a_confound_and_has_a_reason():
     for category, gradient in GRADIENTS.items():
         names = gradient.unavoidable
         confounds = {n for n in measured_in(category) if not intends(category, n)}
@@ -90,7 +90,7 @@ def test_what_is_bound_is_a_confound_and_has_a_reason():
         assert all(names.values())
 
 
-def test_rows_say_what_is_bound_and_the_free_ones_together_do_without():
+def test_rows_say_what_is_unavoidable_and_the_avoidable_ones_jointly_do_without():
     unavoidable = GRADIENTS["echo"].unavoidable
     leaks = dict.fromkeys(unavoidable, 3.0)
     found = measure_confounds(made_up("echo", **leaks))

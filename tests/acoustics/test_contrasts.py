@@ -72,7 +72,7 @@ def test_a_low_pass_in_the_second_half_takes_bandwidth_and_treble_away():
     assert value(clip, "high_band_level") < -20
 
 
-def test_edges_are_tail_minus_head():
+def test_head_tail_difference_is_tail_minus_head():
     samples, rate, span = halves(noise(0.1), noise(0.1))
     samples[span.end :] *= 10
     assert value((samples, rate, span), "edges") == pytest.approx(20)
@@ -116,7 +116,7 @@ def test_a_span_of_one_sample_is_too_short_for_everything_within_it():
     assert found.reason == dict.fromkeys(within, Reason.TOO_SHORT)
 
 
-def test_silence_is_said_to_be_silence():
+def test_silence_is_its_own_reason():
     found = contrasts(np.zeros(RATE), RATE, Span(100, 9000))
     assert found.reason.pop("edges") is Reason.SILENT_HEAD
     assert set(found.reason.values()) == {Reason.SILENT}
@@ -150,7 +150,7 @@ def test_a_spectrum_that_stands_still_has_no_tempo():
     assert why((np.full(RATE, 0.5), RATE, Span(0, RATE)), "tempo") is Reason.NOWHERE
 
 
-def test_absent_and_silent_edges_are_told_apart():
+def test_absent_and_silent_heads_and_tails_are_distinguished():
     samples = noise(0.1)
     n = samples.size
     assert why((samples, RATE, Span(0, n - 10)), "edges") is Reason.NO_HEAD
@@ -167,6 +167,6 @@ def test_an_unknown_measure_is_named():
 
 
 @pytest.mark.parametrize("span", [Span(0, 0), Span(-1, 5), Span(0, RATE + 1)])
-def test_a_span_outside_the_clip_is_refused(span):
+def test_a_span_outside_the_clip_is_rejected(span):
     with pytest.raises(ValueError, match="is not within the clip"):
         contrasts(noise(0.1), RATE, span)

@@ -35,8 +35,10 @@ def speech_like(*args, **kwargs):
 def rendered(category, tier="high", curve="linear", direction="up", samples=None, span=SPAN, **kw):
     x = speech_like(RATE) if samples is None else samples
     source = SourceRenderer(x, kw.pop("rate", RATE), Span(*span))
-    cell = Condition(tier, curve, direction)
-    return source.render(category, cell, clip_id=cell.clip_id("a", "a"), profile="controlled", **kw)
+    condition = Condition(tier, curve, direction)
+    return source.render(
+        category, condition, clip_id=condition.clip_id("a", "a"), profile="controlled", **kw
+    )
 
 
 def rms_db(x):
@@ -204,7 +206,7 @@ class TestPitch:
         np.testing.assert_allclose(shift_pitch(x, marks, np.full(x.size, ratio)), x, atol=1e-3)
 
     @pytest.mark.parametrize("what", ["noise", "silence"])
-    def test_a_clip_without_voice_is_refused_and_says_why(self, what):
+    def test_a_clip_without_voice_is_rejected_and_says_why(self, what):
         x = noise(32_000) if what == "noise" else np.zeros(32_000, np.float32)
         with pytest.raises(NotApplicable, match="voice_pitch: no voiced frame in the span"):
             rendered("voice_pitch", samples=x, span=(2_000, 30_000))
@@ -267,11 +269,14 @@ def test_the_hold_glides_in_octaves():
         ("audio_roughness", "low", 16_000, 8),
     ],
 )
-def test_a_cell_that_does_nothing_is_refused(category, tier, rate, bit_depth):
+def test_a_condition_without_effect_is_rejected(category, tier, rate, bit_depth):
     source = SourceRenderer(speech_like(rate), rate, Span(rate // 4, rate), bit_depth=bit_depth)
     with pytest.raises(NotApplicable, match=rf"{category} \({tier}\) does nothing at {rate} Hz"):
         source.render(category, Condition(tier, "linear", "up"), clip_id="a", profile="controlled")
-    made = {cell.tier for cell, _, _ in source.variants(category, "a", "a", profile="controlled")}
+    made = {
+        condition.tier
+        for condition, _, _ in source.variants(category, "a", "a", profile="controlled")
+    }
     assert made == {t for t in TIERS if not source.not_applicable(category, t, "controlled")}
     assert tier not in made
     assert source.not_applicable(category, tier, "paper") is None
@@ -344,8 +349,8 @@ def test_the_halves_are_as_loud_as_they_were(category, curve):
     halves = (slice(span.start, 73_500), slice(73_500, span.end))
     source = SourceRenderer(x, 48_000, span)
     for direction in ("up", "down"):
-        cell = Condition("high", curve, direction)
-        made = source.render(category, cell, clip_id="a__up", profile="controlled").samples
+        condition = Condition("high", curve, direction)
+        made = source.render(category, condition, clip_id="a__up", profile="controlled").samples
         moved = [rms_db(made[half]) - rms_db(x[half]) for half in halves]
         assert abs(moved[1] - moved[0]) < 0.35, (direction, moved)
 
@@ -379,11 +384,13 @@ def test_all_variants_of_a_tier_are_scaled_alike():
     x = (x / np.abs(x).max()).astype(np.float32)
     source = SourceRenderer(x, RATE, SPAN)
     # up to 18 dB more: the source is taken down by as much, whatever curve and direction
-    for cell, _, made in source.variants("volume", "a", "a", profile="controlled"):
+    for condition, _, made in source.variants("volume", "a", "a", profile="controlled"):
         loud_end = (
-            made.samples[: SPAN.start] if cell.direction == "down" else made.samples[SPAN.end :]
+            made.samples[: SPAN.start]
+            if condition.direction == "down"
+            else made.samples[SPAN.end :]
         )
-        before = x[: SPAN.start] if cell.direction == "down" else x[SPAN.end :]
+        before = x[: SPAN.start] if condition.direction == "down" else x[SPAN.end :]
         assert rms_db(loud_end) - rms_db(before) == pytest.approx(20 * np.log10(CEILING), abs=1e-3)
 
 
@@ -391,8 +398,8 @@ def test_all_variants_of_a_tier_are_scaled_alike():
 def test_nothing_exceeds_full_scale_even_from_a_full_scale_source(category):
     x = speech_like(48_000, 2.0)
     source = SourceRenderer((x / np.abs(x).max()).astype(np.float32), 48_000, Span(12_000, 88_000))
-    for cell in CONDITIONS[-8:]:
-        made = source.render(category, cell, clip_id="a__up", profile="controlled")
+    for condition in CONDITIONS[-8:]:
+        made = source.render(category, condition, clip_id="a__up", profile="controlled")
         assert np.abs(made.samples).max() <= CEILING * 1.0001, "the headroom was enough"
         assert made.to_pcm().clipped_fraction == 0
 
@@ -430,8 +437,8 @@ def test_spans_of_any_length_and_place(span):
 def test_silence_stays_silence():
     source = SourceRenderer(np.zeros(8_000, np.float32), RATE, Span(1_000, 7_000))
     for category in set(GRADIENTS) - {"voice_pitch"}:
-        for cell in CONDITIONS[-2:]:
-            made = source.render(category, cell, clip_id="a", profile="controlled").samples
+        for condition in CONDITIONS[-2:]:
+            made = source.render(category, condition, clip_id="a", profile="controlled").samples
             assert np.abs(made).max() < 1e-6, category
 
 

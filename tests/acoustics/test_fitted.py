@@ -107,7 +107,7 @@ class TestWeights:
 
 
 class TestFit:
-    def test_a_planted_cue_is_learned_exactly(self):
+    def test_a_planted_cue_is_fitted_exactly(self):
         rows, rising, speakers = planted()
         slopes = rows @ (np.arange(16) - 7.5)
         assert 0.4 < np.mean((slopes > np.median(slopes)) == rising) < 0.6
@@ -132,7 +132,7 @@ class TestFit:
     def test_nothing_is_drawn(self):
         assert fit(*planted()) == fit(*planted())
 
-    def test_a_speaker_is_judged_by_what_was_learned_from_others(self):
+    def test_a_speaker_is_tested_by_what_was_fitted_to_others(self):
         # Each speaker's label hangs on a segment of their own: only they themselves could teach it.
         rng = np.random.default_rng(0)
         rows = rng.normal(0, 0.01, (160, 16))
@@ -188,7 +188,7 @@ class TestObserver:
         guess = FittedObserver({"voice_pitch": flat(constant=9.0)})
         assert guess.answer(*silence, "voice_pitch") is None
 
-    def test_a_category_it_has_not_learned_is_an_error(self):
+    def test_a_category_it_was_not_fitted_to_is_an_error(self):
         with pytest.raises(KeyError, match="echo"):
             FittedObserver({"volume": flat()}).answer(*self.level(1), "echo")
 
@@ -234,11 +234,13 @@ def tracks(speech, category, profile):
         source = SourceRenderer(pcm, rate, span)
         if source.not_applicable(category, "high", profile):
             continue
-        for cell in (cell for cell in CONDITIONS if cell.tier == "high"):
-            made = source.render(category, cell, clip_id=cell.clip_id(name, name), profile=profile)
+        for condition in (condition for condition in CONDITIONS if condition.tier == "high"):
+            made = source.render(
+                category, condition, clip_id=condition.clip_id(name, name), profile=profile
+            )
             if not made.no_effect:
                 cue = GRADIENTS[category].cue(made.to_pcm().pcm, rate, made.span)
-                clips.append((segments(cue), cell.direction == "up", speaker_of(name), name))
+                clips.append((segments(cue), condition.direction == "up", speaker_of(name), name))
     return (np.array(column) for column in zip(*clips, strict=True))
 
 
@@ -247,7 +249,7 @@ def tracks(speech, category, profile):
 @pytest.mark.parametrize(
     ("category", "profile"), [(c, p) for c in sorted(GRADIENTS) for p in GRADIENTS[c].profiles]
 )
-def test_held_out_speakers_are_told_at_the_high_tier(category, profile, speech):
+def test_held_out_speakers_are_identified_at_the_high_tier(category, profile, speech):
     rows, rising, speakers, names = tracks(speech, category, profile)
     odds = cross_fitted(rows, rising, speakers)
     right = np.isfinite(odds) & ((odds > 0) == rising)

@@ -55,7 +55,7 @@ def test_nine_categories_in_the_order_of_generation():
 @pytest.mark.parametrize(("category", "profile"), PROFILES_OF)
 class TestEveryGradient:
     rate = 16_000
-    cell = Condition("high", "quad_last_flat", "down")
+    condition = Condition("high", "quad_last_flat", "down")
 
     def test_has_a_description_that_names_both_directions(self, category, profile):
         description = GRADIENTS[category].description_in(profile)
@@ -67,7 +67,7 @@ class TestEveryGradient:
         return SourceRenderer(speech_like(self.rate), self.rate, Span(4_000, 14_100), **kwargs)
 
     def render(self, category, profile, clip_id="a"):
-        return self.source().render(category, self.cell, clip_id=clip_id, profile=profile)
+        return self.source().render(category, self.condition, clip_id=clip_id, profile=profile)
 
     def test_is_a_known_profile_and_says_its_unit(self, category, profile):
         assert GRADIENTS[category].parameter
@@ -101,9 +101,9 @@ class TestEveryGradient:
         samples = speech_like(self.rate)
         before = samples.copy()
         source = SourceRenderer(samples, self.rate, Span(4_000, 14_100))
-        for cell in CONDITIONS[::5]:
-            if not source.not_applicable(category, cell.tier, profile):
-                source.render(category, cell, clip_id="a", profile=profile)
+        for condition in CONDITIONS[::5]:
+            if not source.not_applicable(category, condition.tier, profile):
+                source.render(category, condition, clip_id="a", profile=profile)
         assert (samples == before).all()
 
     def test_later_variants_leave_earlier_ones_alone(self, category, profile):
@@ -150,9 +150,9 @@ def test_no_effect_is_flagged_where_nothing_can_happen(rate, bit_depth):
     expected = NOTHING_HAPPENS[rate] | ({("audio_roughness", "low")} if bit_depth == 8 else set())
     source = SourceRenderer(np.ones(100, np.float32) / 4, rate, Span(0, 100), bit_depth=bit_depth)
     flagged = {
-        (category, cell.tier, cell.direction)
-        for category, cell in itertools.product(GRADIENTS, CONDITIONS)
-        if source.render(category, cell, clip_id="a").no_effect
+        (category, condition.tier, condition.direction)
+        for category, condition in itertools.product(GRADIENTS, CONDITIONS)
+        if source.render(category, condition, clip_id="a").no_effect
     }
     assert flagged == {(c, t, d) for c, t in expected for d in ("up", "down")}
 

@@ -263,7 +263,7 @@ def test_a_steady_tone_has_no_tempo():
     assert measured("tempo", sine(1000)).size == 0
 
 
-def test_edges_and_duration():
+def test_head_tail_levels_and_duration():
     samples = np.concatenate([np.full(100, 0.1), np.full(200, 0.9), np.full(100, 0.01)])
     assert head_tail_levels(samples, RATE, Span(100, 300)) == pytest.approx((-20, -40))
     assert np.isnan(head_tail_levels(samples, RATE, Span(0, 400))).all()

@@ -21,7 +21,7 @@ from otoscope.acoustics.spans import Span
 from otoscope.statistics.intervals import clustered_interval
 
 RATE = 16_000
-HIGH = [cell for cell in CONDITIONS if cell.tier == "high"]
+HIGH = [condition for condition in CONDITIONS if condition.tier == "high"]
 
 
 def track(*values):
@@ -103,9 +103,9 @@ def test_no_direction_where_nothing_moved_or_nothing_was_measured(clip, source):
     assert direction_with_source(clip, source) is None
 
 
-def named(source, category, cell, name, before):
-    """The direction heard in a rendering after encoding; None also where a cell does nothing."""
-    rendering = source.render(category, cell, clip_id=cell.clip_id(name, name))
+def named(source, category, condition, name, before):
+    """The direction named by the cue after encoding; None also for a condition without effect."""
+    rendering = source.render(category, condition, clip_id=condition.clip_id(name, name))
     if rendering.no_effect:
         return None
     pcm = rendering.to_pcm().pcm
@@ -122,14 +122,16 @@ def test_direction_of_a_gradient_on_synthetic_speech(category, direction):
     assert named(source, category, Condition("high", "linear", direction), "s", before) == direction
 
 
-def measured(clips, category, cells):
-    """Whether each direction was named, for every clip and cell that does something."""
+def measured(clips, category, conditions):
+    """Whether each direction was named, for every clip and condition with an effect."""
     right = []
     for name, pcm, rate, span in clips:
         source = SourceRenderer(pcm, rate, span)
         before = GRADIENTS[category].cue(pcm, rate, span)
-        answers = [named(source, category, cell, name, before) for cell in cells]
-        right += [a == c.direction for a, c in zip(answers, cells, strict=True) if a is not None]
+        answers = [named(source, category, condition, name, before) for condition in conditions]
+        right += [
+            a == c.direction for a, c in zip(answers, conditions, strict=True) if a is not None
+        ]
     return np.array(right, bool)
 
 
@@ -146,8 +148,8 @@ def measured(clips, category, cells):
 def test_direction_of_a_gradient_on_two_clips(category, speech, names):
     few = [clip for clip in speech() if clip[0] in names]
     assert len(few) == 2
-    cells = [cell for cell in HIGH if cell.curve in {"linear", "jump"}]
-    assert measured(few, category, cells).all()
+    conditions = [condition for condition in HIGH if condition.curve in {"linear", "jump"}]
+    assert measured(few, category, conditions).all()
 
 
 @pytest.mark.slow
@@ -166,16 +168,16 @@ def test_direction_of_a_gradient_on_all_speech(category, speech):
 @pytest.mark.slow
 @pytest.mark.parametrize("speech", OWN_AND_REAL)
 @pytest.mark.parametrize("category", sorted(GRADIENTS))
-def test_without_the_source_three_in_four_are_told_at_the_high_tier(category, speech):
+def test_without_the_source_three_in_four_are_identified_at_the_high_tier(category, speech):
     clips = speech()
     fitted_on = [[clip[1:] for clip in clips[half::2]] for half in (0, 1)]
     observers = [fit_slope_observer(sources, [category]) for sources in fitted_on]
     right = []
     for i, (name, pcm, rate, span) in enumerate(clips):
         source = SourceRenderer(pcm, rate, span)
-        for cell in HIGH:
-            made = source.render(category, cell, clip_id=cell.clip_id(name, name))
+        for condition in HIGH:
+            made = source.render(category, condition, clip_id=condition.clip_id(name, name))
             if not made.no_effect:
                 answer = observers[1 - i % 2].answer(made.to_pcm().pcm, rate, made.span, category)
-                right.append(answer == LABELS[cell.direction])
+                right.append(answer == LABELS[condition.direction])
     assert np.mean(right) > 0.75

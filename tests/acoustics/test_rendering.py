@@ -24,18 +24,18 @@ FEW = [CONDITIONS[0], CONDITIONS[11], CONDITIONS[20], CONDITIONS[23]]
 """Every curve, every tier, both directions."""
 
 
-def test_few_cells_have_one_of_everything():
+def test_few_conditions_have_one_of_everything():
     assert [set(names) for names in zip(*FEW, strict=True)] == [
         set(names) for names in zip(*CONDITIONS, strict=True)
     ]
 
 
-def difference(pcm, sampling_rate, span, category, cell, bit_depth=16, source=None):
+def difference(pcm, sampling_rate, span, category, condition, bit_depth=16, source=None):
     """Largest difference in PCM steps, and its RMS in dB of the reference's; lengths are equal."""
     source = source or SourceRenderer(pcm, sampling_rate, Span(*span), bit_depth=bit_depth)
-    made = source.render(category, cell, clip_id="a_01__a_1").to_pcm()
+    made = source.render(category, condition, clip_id="a_01__a_1").to_pcm()
     wanted, clipped = plain_gradients.render(
-        pcm, sampling_rate, span, category, *cell, "a_01__a_1", bit_depth
+        pcm, sampling_rate, span, category, *condition, "a_01__a_1", bit_depth
     )
     assert made.pcm.shape == wanted.shape
     assert made.clipped_fraction == pytest.approx(clipped, abs=2 / made.pcm.size)
@@ -44,23 +44,25 @@ def difference(pcm, sampling_rate, span, category, cell, bit_depth=16, source=No
     return np.abs(error).max(), -np.inf if power == 0 else 10 * np.log10(power / reference)
 
 
-def assert_agrees(pcm, sampling_rate, span, categories=tuple(GRADIENTS), cells=FEW, bit_depth=16):
+def assert_agrees(
+    pcm, sampling_rate, span, categories=tuple(GRADIENTS), conditions=FEW, bit_depth=16
+):
     """Within 1 PCM step, or within −70 dB where a spectrum is in between."""
     source = SourceRenderer(pcm, sampling_rate, Span(*span), bit_depth=bit_depth)
     for category in categories:
-        for cell in cells:
-            steps, db = difference(pcm, sampling_rate, span, category, cell, bit_depth, source)
+        for condition in conditions:
+            steps, db = difference(pcm, sampling_rate, span, category, condition, bit_depth, source)
             close = db <= LIMIT_DB if category in BY_SPECTRUM else steps <= 1
-            assert close, f"{category} {tuple(cell)}: {steps:.0f} steps, {db:.1f} dB"
+            assert close, f"{category} {tuple(condition)}: {steps:.0f} steps, {db:.1f} dB"
 
 
 @pytest.mark.parametrize("category", GRADIENTS)
-def test_all_cells_agree_with_the_reference_at_16_khz(category):
+def test_all_conditions_agree_with_the_reference_at_16_khz(category):
     assert_agrees(speech_pcm(16_000), 16_000, (4_000, 14_100), [category], CONDITIONS)
 
 
 @pytest.mark.parametrize("category", GRADIENTS)
-def test_some_cells_agree_with_the_reference_at_48_khz(category):
+def test_some_conditions_agree_with_the_reference_at_48_khz(category):
     assert_agrees(speech_pcm(48_000), 48_000, (12_000, 42_300), [category])
 
 
@@ -69,13 +71,13 @@ def test_other_rates_agree_with_the_reference(rate):
     categories = [c for c in GRADIENTS if c != "echo"]  # its plain response takes seconds a rate
     span = (round(0.25 * rate), round(0.9 * rate) + 7)
     for category in categories:
-        for cell in FEW:
-            steps, db = difference(speech_pcm(rate), rate, span, category, cell)
+        for condition in FEW:
+            steps, db = difference(speech_pcm(rate), rate, span, category, condition)
             # a filter open to the top gives back whole PCM values, and cutting toward zero then
             # turns the last bit of a float into a step: there, one step is what agreement means
-            open_filter = category == "voice_clarity" and rate == 8_000 and cell.tier == "low"
+            open_filter = category == "voice_clarity" and rate == 8_000 and condition.tier == "low"
             by_db = category in BY_SPECTRUM and not open_filter
-            assert db <= LIMIT_DB if by_db else steps <= 1, (category, cell, steps, db)
+            assert db <= LIMIT_DB if by_db else steps <= 1, (category, condition, steps, db)
 
 
 @pytest.mark.parametrize("category", GRADIENTS)
@@ -175,7 +177,7 @@ def test_all_conditions_of_speech_agree_with_the_reference(path):
     rate = recording.sampling_rate
     pcm = recording.pcm[:, : 5 * rate]
     span = decide(codec.to_float(pcm), rate).span
-    assert_agrees(pcm, rate, span, cells=CONDITIONS)
+    assert_agrees(pcm, rate, span, conditions=CONDITIONS)
 
 
 @pytest.mark.slow
@@ -185,22 +187,22 @@ def test_all_conditions_of_a_resampled_clip_agree_with_the_reference(rate, path)
     recording = codec.read(path)
     low = soxr.resample(recording.pcm[0], recording.sampling_rate, rate)[None]
     span = decide(codec.to_float(low), rate).span
-    cells = [
-        cell for cell in CONDITIONS if rate > 8_000 or cell.tier != "low"
+    conditions = [
+        condition for condition in CONDITIONS if rate > 8_000 or condition.tier != "low"
     ]  # see other rates above
-    assert_agrees(low, rate, span, cells=cells)
+    assert_agrees(low, rate, span, conditions=conditions)
 
 
 def test_variants_do_not_depend_on_the_order_in_which_they_are_made():
-    def made(category, cells):
+    def made(category, conditions):
         source = SourceRenderer(speech_like(22_050), 22_050, Span(5_000, 20_011))
-        return {c: source.render(category, c, clip_id="a").samples.tobytes() for c in cells}
+        return {c: source.render(category, c, clip_id="a").samples.tobytes() for c in conditions}
 
     for category in GRADIENTS:
         forward = made(category, CONDITIONS)
         assert made(category, CONDITIONS[::-1]) == forward
-        for cell in FEW:
-            assert made(category, [cell])[cell] == forward[cell]
+        for condition in FEW:
+            assert made(category, [condition])[condition] == forward[condition]
 
 
 @settings(max_examples=15, deadline=None)
@@ -211,11 +213,11 @@ def test_variants_do_not_depend_on_the_order_in_which_they_are_made():
     st.integers(0, 3_999),
     st.sampled_from([8_000, 16_000, 22_050]),
 )
-def test_render_is_one_variant_of_a_source(category, cell, n_span, start, rate):
+def test_render_is_one_variant_of_a_source(category, condition, n_span, start, rate):
     samples = speech_like(rate, 1.0)[:8_000]
     span = Span(start, start + n_span)
-    once = render(samples, rate, span, category=category, **cell._asdict(), clip_id="a")
-    again = SourceRenderer(samples, rate, span).render(category, cell, clip_id="a")
+    once = render(samples, rate, span, category=category, **condition._asdict(), clip_id="a")
+    again = SourceRenderer(samples, rate, span).render(category, condition, clip_id="a")
     assert once.samples.tobytes() == again.samples.tobytes()
     assert once.span == again.span
     assert 0 <= once.span.start < once.span.end <= once.samples.size
@@ -253,7 +255,7 @@ def test_parameter_curve_is_in_source_time():
 def test_variants_come_in_manifest_order_with_published_ids():
     source = SourceRenderer(np.ones(800, np.float32) / 2, 16_000, Span(0, 800))
     made = list(source.variants("volume", "p226_01", "p226_106"))
-    assert [cell for cell, _, _ in made] == list(CONDITIONS)
+    assert [condition for condition, _, _ in made] == list(CONDITIONS)
     assert len(made) == len({clip_id for _, clip_id, _ in made}) == 24
     assert made[0][1] == "p226_01__p226_106__linear__low__up"
     assert made[1][1] == "p226_01__p226_106__linear__low__down"
@@ -271,7 +273,7 @@ def test_ids_are_the_published_ones():
 def test_ids_of_the_beeps_are_the_published_ones():
     assert len(beep_categories("paper")) == 4
     names = [f"beep_{i:02d}" for i in range(1, 11)]
-    ids = sorted(cell.clip_id(name, name) for name in names for cell in CONDITIONS)
+    ids = sorted(condition.clip_id(name, name) for name in names for condition in CONDITIONS)
     digest = hashlib.sha256("\n".join(ids).encode()).hexdigest()
     assert (digest[:8], digest[-4:]) == ("74b5ce1f", "9b77")
 
@@ -288,7 +290,7 @@ def test_ids_of_the_beeps_are_the_published_ones():
         (np.full(9, np.nan, np.float32), 16_000, (0, 9), "9 samples are NaN or infinite"),
     ],
 )
-def test_bad_input_is_refused_with_its_value(samples, rate, span, message):
+def test_bad_input_is_rejected_with_its_value(samples, rate, span, message):
     with pytest.raises(ValueError, match=message):
         SourceRenderer(samples, rate, Span(*span))
 

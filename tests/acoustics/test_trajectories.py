@@ -57,7 +57,7 @@ def test_labels_never_turn_round():
     assert LABELS == {"up": "increase", "down": "decrease"}
 
 
-def test_unknown_names_are_refused_at_once():
+def test_unknown_names_are_rejected_at_once():
     with pytest.raises(LookupError, match="did you mean 'linear'"):
         steered(0.0, 1.0, "liner", "up")
     with pytest.raises(LookupError, match="'sideways'"):

@@ -42,12 +42,12 @@ def test_a_row_sounds_like_the_clip_it_says_it_is(category, rows):
     made = GradientTransform(category, seed=3).map_row(rows[0])
     samples = codec.to_float(codec.read(rows[0]["audio"]["bytes"]).pcm)
     span, origin, _ = decide(samples, RATE)
-    cell = {name: made[name] for name in ("tier", "curve", "direction")}
-    clip_id = f"item-0__3__{cell['curve']}__{cell['tier']}__{cell['direction']}"
-    wanted = render(samples, RATE, span, category=category, **cell, clip_id=clip_id)
+    condition = {name: made[name] for name in ("tier", "curve", "direction")}
+    clip_id = f"item-0__3__{condition['curve']}__{condition['tier']}__{condition['direction']}"
+    wanted = render(samples, RATE, span, category=category, **condition, clip_id=clip_id)
     assert (codec.read(made["audio"]["bytes"]).pcm == wanted.to_pcm().pcm).all()
     assert made["category"] == category
-    assert made["label"] == {"up": "increase", "down": "decrease"}[cell["direction"]]
+    assert made["label"] == {"up": "increase", "down": "decrease"}[condition["direction"]]
     assert made["no_effect"] == wanted.no_effect
     assert made["span_origin"] == origin
     assert [made["span_start_s"] * RATE, made["span_end_s"] * RATE] == list(wanted.span)
@@ -101,15 +101,17 @@ def test_map_row_leaves_the_transform_as_it_was(rows):
     assert pickle.dumps(transform) == before
 
 
-def test_cells_are_spread_over_items_and_follow_the_seed():
+def test_conditions_are_spread_over_items_and_follow_the_seed():
     transform = GradientTransform("echo")
-    cells = [transform.condition_of(str(i)) for i in range(2_400)]
-    counts = Counter(cells)
+    conditions = [transform.condition_of(str(i)) for i in range(2_400)]
+    counts = Counter(conditions)
     assert set(counts) == set(CONDITIONS)
     # 100 expected in each of 24; chi-square with 23 degrees of freedom exceeds 60 once in 30,000
     assert sum((n - 100) ** 2 / 100 for n in counts.values()) < 60
-    assert cells != [GradientTransform("echo", seed=1).condition_of(str(i)) for i in range(2_400)]
-    assert cells != [GradientTransform("volume").condition_of(str(i)) for i in range(2_400)]
+    assert conditions != [
+        GradientTransform("echo", seed=1).condition_of(str(i)) for i in range(2_400)
+    ]
+    assert conditions != [GradientTransform("volume").condition_of(str(i)) for i in range(2_400)]
 
 
 def test_fixing_one_name_leaves_the_others_as_drawn():
@@ -147,7 +149,7 @@ def wav_u8(pcm):
     return buffer.getvalue()
 
 
-def test_a_clip_without_speech_is_refused_by_name_unless_a_policy_says_otherwise():
+def test_a_clip_without_speech_is_rejected_by_name_unless_a_policy_says_otherwise():
     silent = codec.encode_flac(np.zeros((1, 9_000), np.int16), RATE)
     item = {"id": "quiet-one", "audio": {"bytes": silent, "path": None}}
     with pytest.raises(ValueError, match=r"quiet-one: no span of speech \(nothing_found\)"):
@@ -156,7 +158,7 @@ def test_a_clip_without_speech_is_refused_by_name_unless_a_policy_says_otherwise
     assert made["span_origin"] == "whole_clip"
 
 
-def test_unreadable_and_decoded_audio_are_refused_by_name():
+def test_unreadable_and_decoded_audio_are_rejected_by_name():
     transform = GradientTransform("volume")
     with pytest.raises(codec.AudioError, match="item-7"):
         transform.map_row({"id": "item-7", "audio": {"bytes": b"nothing", "path": None}})
@@ -167,7 +169,7 @@ def test_unreadable_and_decoded_audio_are_refused_by_name():
 @pytest.mark.parametrize(
     "wrong", [{"tier": "medium"}, {"curve": "jmp"}, {"direction": "left"}, {"profile": "plain"}]
 )
-def test_unknown_names_are_refused_when_made(wrong):
+def test_unknown_names_are_rejected_when_made(wrong):
     with pytest.raises(LookupError, match=next(iter(wrong.values()))):
         GradientTransform("volume", **wrong)
     with pytest.raises(LookupError, match="did you mean 'volume'"):
@@ -188,16 +190,16 @@ def test_it_composes(category):
     assert stereo.shape[0] == 2
 
 
-def test_composed_waveforms_are_told_apart_by_their_samples():
+def test_composed_waveforms_differ_by_their_samples():
     transform = GradientTransform("volume")
-    cells = set()
+    conditions = set()
     for seed in range(12):
         transform(speech_like(RATE, seed=seed), RATE)
-        cells.add(transform.condition_of(transform.parameters["item_id"]))
-    assert len(cells) > 6
+        conditions.add(transform.condition_of(transform.parameters["item_id"]))
+    assert len(conditions) > 6
 
 
-def test_frozen_parameters_keep_the_cell_and_the_noise():
+def test_frozen_parameters_keep_the_condition_and_the_noise():
     transform = GradientTransform("background_noise")
     first, second = speech_like(RATE, seed=1), speech_like(RATE, seed=2)
     transform(first, RATE)

@@ -14,8 +14,8 @@ from benchmarks.leakage_and_transfer import (
     NAMES,
     OFF,
     Clips,
+    at_model_rate,
     likeness,
-    measured,
     predicted_right,
     published,
     score,
@@ -47,7 +47,7 @@ LEAKING = {"echo": {"level": -5.0}, "volume": {"level": 5.0}, "background_noise"
 
 
 class TestListeners:
-    def test_what_leaks_is_learned_and_inverts_another_category(self):
+    def test_what_leaks_is_fitted_and_inverts_another_category(self):
         found = transfer(clips(LEAKING), FEATURE_SETS["side effects"])
         assert found.share[ECHO, ECHO] > 0.95
         assert found.share[ECHO, VOLUME] < 0.05
@@ -63,7 +63,7 @@ class TestListeners:
         assert itself.sign[VOLUME, ECHO] == -1
         assert abs(itself.share[ECHO, ECHO] - 0.5) < 0.2
 
-    def test_what_no_rendering_can_be_free_of_is_a_side_effect_but_not_an_avoidable_one(self):
+    def test_what_is_unavoidable_is_a_side_effect_but_not_an_avoidable_one(self):
         made = clips({"echo": {"bandwidth": 5.0}})  # bound in echo
         shares = [
             transfer(made, FEATURE_SETS[name]).share[ECHO, ECHO]
@@ -88,7 +88,7 @@ class TestListeners:
 
 
 class TestPublished:
-    def test_cells_that_the_paper_prints(self):
+    def test_conditions_that_the_paper_prints(self):
         correct, asked = published("all_linear")
         vibration = CATEGORIES.index("voice_vibration")
         assert (asked == 2400).all()
@@ -134,11 +134,13 @@ def test_likeness_is_spearmans_off_the_diagonal():
     assert rho == pytest.approx(spearmanr(first[OFF], second[OFF]).statistic)
 
 
-def test_clips_are_heard_at_the_models_rate():
-    sound, rate, span = measured(np.zeros((1, 48_000), np.int16), 48_000, Span(4_800, 48_000))
-    assert (sound.shape, rate, tuple(span)) == ((1, 16_000), 16_000, (1_600, 16_000))
+def test_clips_are_measured_at_the_models_rate():
+    samples, rate, span = at_model_rate(
+        np.zeros((1, 48_000), np.int16), 48_000, Span(4_800, 48_000)
+    )
+    assert (samples.shape, rate, tuple(span)) == ((1, 16_000), 16_000, (1_600, 16_000))
     slow = np.zeros((1, 800), np.int16)
-    assert measured(slow, 8_000, Span(8, 800))[1:] == (8_000, Span(8, 800))
+    assert at_model_rate(slow, 8_000, Span(8, 800))[1:] == (8_000, Span(8, 800))
 
 
 class TestCommand:

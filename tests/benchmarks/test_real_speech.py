@@ -41,14 +41,14 @@ def heard_of(n_speakers=6, *, slope=lambda up, k: 2.0 * up - 1, leak=0.0, catego
     every = []
     for k in range(n_speakers):
         clips = []
-        for cell in CONDITIONS[16:]:
-            up = cell.direction == "up"
+        for condition in CONDITIONS[16:]:
+            up = condition.direction == "up"
             row = np.linspace(-1, 1, 16) * (1 if up else -1) + 0.1 * rng.normal(size=16)
             value = {n: rng.normal() for n in measured_in(category)}
             value["pitch"] += leak * up
-            moved = Contrasted(category, *cell, f"s{k}", value, {})
+            moved = Contrasted(category, *condition, f"s{k}", value, {})
             clips.append(
-                MeasuredClip(f"p{k}", slope(up, k), row, cell.direction if k else None, moved)
+                MeasuredClip(f"p{k}", slope(up, k), row, condition.direction if k else None, moved)
             )
         constants = dict.fromkeys(GRADIENTS, 0.0 if k else 100.0)
         every.append(MeasuredRecording(f"p{k}", constants, {"paper": clips}, {}))
@@ -148,7 +148,7 @@ def call(monkeypatch, capsys):
         ([], "2 speakers in 2 recordings that count; 3 needed"),
     ],
 )
-def test_what_cannot_be_asked_is_named(call, capsys, tmp_path, arguments, complaint):
+def test_what_is_not_available_is_named(call, capsys, tmp_path, arguments, complaint):
     with pytest.raises(SystemExit):
         call("--speech", written(tmp_path / "speech", n=2), *arguments)
     assert complaint in capsys.readouterr().err
@@ -157,7 +157,7 @@ def test_what_cannot_be_asked_is_named(call, capsys, tmp_path, arguments, compla
 def test_a_folder_that_is_none(call, capsys, tmp_path):
     with pytest.raises(SystemExit):
         call("--speech", tmp_path / "nothing")
-    assert "nothing is not a folder" in capsys.readouterr().err
+    assert "there is no folder" in capsys.readouterr().err
 
 
 @pytest.mark.slow

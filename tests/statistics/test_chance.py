@@ -24,7 +24,7 @@ def test_without_answers_nothing_speaks_against_chance():
     assert chance_p_value(0, 0) == 1
 
 
-def test_what_cannot_be_is_refused():
+def test_what_cannot_be_is_rejected():
     with pytest.raises(ValueError, match="n_correct=3, n=2"):
         chance_p_value(3, 2)
     with pytest.raises(ValueError, match=r"chance must lie between 0 and 1, got 1\.5"):

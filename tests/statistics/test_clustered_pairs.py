@@ -117,7 +117,7 @@ def test_no_questions_are_unknown():
     assert np.isnan(clustered_bootstrap_difference(*nothing, rng=rng())).all()
 
 
-def test_what_cannot_be_is_refused():
+def test_what_cannot_be_is_rejected():
     pair = np.array([True, False]), np.array([True, True]), np.array([0, 1])
     with pytest.raises(ValueError, match=r"between 0 and 1, got 1\.0"):
         clustered_difference(*pair, confidence=1.0)

@@ -84,7 +84,7 @@ def test_agrees_with_scikit_learn_on_runs_that_are_all_parsed(run):
 
 @settings(max_examples=60)
 @given(RUNS)
-def test_denominator_is_what_was_asked(run):
+def test_denominator_is_the_number_of_questions(run):
     gold, answers, exact, clusters = columns(run)
     scores = score_directions(gold, answers, exact, clusters=clusters)
     assert scores["n"] == len(run)
@@ -139,7 +139,7 @@ def test_breakdowns_draw_as_one_model_of_the_published_table():
     assert scores["half"]["1"]["simulation_low"] == scores["simulation_low"]
 
 
-def test_nothing_asked_is_nothing_known():
+def test_no_questions_no_result():
     scores = score_directions([], [], [], clusters=[], by={"category": []})
     assert scores.pop("category") == {}
     assert scores["n"] == scores["n_clusters"] == 0

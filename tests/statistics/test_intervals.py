@@ -36,7 +36,7 @@ def test_nothing_is_known_without_answers():
 
 
 @pytest.mark.parametrize(("n_correct", "n"), [(-1, 5), (6, 5), (0, -1)])
-def test_counts_that_cannot_be_are_refused(n_correct, n):
+def test_counts_that_cannot_be_are_rejected(n_correct, n):
     with pytest.raises(ValueError, match=f"n_correct={n_correct}, n={n}"):
         wilson(n_correct, n)
 
@@ -151,6 +151,6 @@ def test_groups_of_equal_size_change_nothing():
     assert clustered_interval(correct, clusters, groups=groups) == pytest.approx(expected)
 
 
-def test_groups_of_another_length_are_refused():
+def test_groups_of_another_length_are_rejected():
     with pytest.raises(ValueError, match="3 answers but 2 group names"):
         clustered_interval(np.ones(3, bool), np.arange(3), groups=np.arange(2))

@@ -55,7 +55,7 @@ def test_references_are_those_of_the_class_sizes(gold, labels, answer, constant,
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "proportional"])
-def test_guessing_gets_what_is_said_on_average(strategy):
+def test_guessing_scores_as_computed_on_average(strategy):
     rng = np.random.default_rng(0)
     sizes = {"decrease": 1200, "increase": 1200, "constant": 100}
     share = np.array([1 / 3] * 3 if strategy == "uniform" else [0.48, 0.48, 0.04])
@@ -96,7 +96,7 @@ def test_clusters_widen_the_interval_when_clusters_differ():
     assert width(whole) > 1.3 * width(single)
 
 
-def test_nothing_asked_is_nothing_known():
+def test_no_questions_no_result():
     scores = score_macro_f1([], [], TERNARY)
     assert scores["n"] == 0
     assert {name for name, value in scores.items() if value is not None} == {"n", "n_parsed"}

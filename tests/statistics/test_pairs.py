@@ -101,7 +101,7 @@ def test_has_no_width_where_every_question_went_the_same_way(counts, expected):
     assert bootstrap_difference(counts, rng=rng(0)) == (expected,) * 3
 
 
-def test_what_cannot_be_is_refused():
+def test_what_cannot_be_is_rejected():
     with pytest.raises(ValueError, match="cannot be negative"):
         mcnemar_exact(PairedCounts(1, -1, 0, 0))
     with pytest.raises(ValueError, match="n_draws must be at least 1, got 0"):

@@ -29,7 +29,7 @@ def test_needs_as_many_questions_as_there_are(n, discordant, alpha, power):
         assert ((left + right) / difference) ** 2 == pytest.approx(n, rel=1e-6)
 
 
-def test_mcnemars_exact_test_finds_it_about_as_often_as_asked():
+def test_mcnemars_exact_test_finds_it_about_as_often_as_stated():
     n, discordant = 2400, 0.2
     difference = minimum_detectable_difference(n, discordant_share=discordant)
     power = 0.0

@@ -36,7 +36,7 @@ def test_agrees_with_a_plain_loop():
     assert p == sum(s >= sums[0] - 1e-9 for s in sums) / 120
 
 
-def test_tables_alike_in_their_columns_alone_are_not_told_from_chance():
+def test_tables_alike_in_their_columns_alone_are_not_distinguished_from_chance():
     # each column has one sign in both: whichever way names are given, signs agree as often
     columns = np.tile([1.0, 1, 1, 1, -1], (5, 1))
     same, p = relabelling_test(columns, np.ones((5, 5)))

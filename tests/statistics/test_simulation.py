@@ -9,14 +9,14 @@ from otoscope.statistics.simulation import binomial_simulation, simulated_cells
 CELLS = [(1199, 2400), (1121, 2400), (1200, 2400), (75, 150)]
 
 
-def test_cells_share_one_generator_as_in_the_published_code():
+def test_conditions_share_one_generator_as_in_the_published_code():
     rng = np.random.default_rng(1234)
     for (n_correct, n), interval in zip(CELLS, simulated_cells(CELLS), strict=True):
         draws = rng.binomial(n, n_correct / n, 10_000) / n
         assert interval == (n_correct / n, *np.percentile(draws, [2.5, 97.5]))
 
 
-def test_order_of_cells_matters_and_repetition_does_not():
+def test_order_of_conditions_matters_and_repetition_does_not():
     assert simulated_cells(CELLS) == simulated_cells(CELLS)
     moved = simulated_cells([*CELLS[1:], CELLS[0]])
     assert moved != [*simulated_cells(CELLS)[1:], simulated_cells(CELLS)[0]]
@@ -59,6 +59,6 @@ def test_wider_confidence_is_wider():
         ({"n_correct": 1, "n": 5, "confidence": 1.0}, r"between 0 and 1, got 1\.0"),
     ],
 )
-def test_what_cannot_be_is_refused(arguments, message):
+def test_what_cannot_be_is_rejected(arguments, message):
     with pytest.raises(ValueError, match=message):
         binomial_simulation(**arguments, rng=np.random.default_rng(0))
