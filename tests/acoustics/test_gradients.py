@@ -2,13 +2,15 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from synthetic_speech import speech_like
 
+from otoscope.acoustics.confounds import Contrasted, intends, measure_confounds, measured_in
 from otoscope.acoustics.design import CONDITIONS, TIERS, Condition
-from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.gradients import GRADIENTS, beep_categories
 from otoscope.acoustics.gradients.audio_distortion import hold, hold_of
 from otoscope.acoustics.gradients.audio_roughness import bits_of, crush
 from otoscope.acoustics.gradients.background_noise import noise_seed
@@ -20,6 +22,7 @@ from otoscope.acoustics.gradients.echo import (
     impulse_response,
 )
 from otoscope.acoustics.gradients.voice_clarity import mask
+from otoscope.acoustics.observers import cue_slope
 from otoscope.acoustics.rendering import SourceRenderer
 from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.spans import Span
@@ -50,6 +53,24 @@ def test_nine_categories_in_the_order_of_generation():
         "voice_vibration",
         "echo",
     ]
+
+
+def test_a_new_gradient_needs_its_entry_alone(monkeypatch):
+    toy = replace(GRADIENTS["volume"], intended=frozenset({"snr"}), unavoidable={"pitch": "why"})
+    monkeypatch.setitem(GRADIENTS, "toy", toy)
+    rate, samples, span = 16_000, speech_like(16_000), Span(4_000, 14_100)
+    (condition, _, made), *_ = SourceRenderer(samples, rate, span).variants("toy", "i", "s")
+    assert condition == CONDITIONS[0]
+    pcm = made.to_pcm().pcm
+    assert cue_slope(pcm, rate, made.span, "toy") == cue_slope(pcm, rate, made.span, "volume")
+    assert {n for n in measured_in("toy") if intends("toy", n)} == {"level", "snr"}
+    clips = [
+        Contrasted("toy", "low", "jump", d, f"s{k}", dict.fromkeys(measured_in("toy"), 1.0), {})
+        for d in ("up", "down") for k in range(2)
+    ]  # fmt: skip
+    rows = {row.name: row for row in measure_confounds(clips).rows}
+    assert rows["pitch"].unavoidable == "why"
+    assert "toy" in beep_categories("paper")
 
 
 @pytest.mark.parametrize(("category", "profile"), PROFILES_OF)

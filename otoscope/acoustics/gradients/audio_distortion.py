@@ -4,17 +4,9 @@ from functools import partial
 
 import numpy as np
 
-from otoscope.acoustics.gradients.base import (
-    ADDS_MOVEMENT,
-    FILLS_SPECTRUM,
-    FILLS_VALLEYS,
-    Changed,
-    Gradient,
-    Profile,
-    controlled,
-    split_at_span,
-)
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, split_at_span
 from otoscope.acoustics.gradients.levels import pick_levels
+from otoscope.acoustics.gradients.reasons import ADDED_SIGNAL
 from otoscope.acoustics.loudness import level_gain, with_head_tail_levels
 from otoscope.acoustics.measures.pcm import sample_hold
 from otoscope.acoustics.source_channel import SourceChannel
@@ -79,10 +71,5 @@ AUDIO_DISTORTION = Gradient(
             in_octaves=True,
         ),
     },
-    unavoidable={
-        "high_band_level": FILLS_SPECTRUM,
-        "snr": FILLS_SPECTRUM,
-        "reverberance": FILLS_VALLEYS,
-        "tempo": ADDS_MOVEMENT,
-    },
+    unavoidable=ADDED_SIGNAL,
 )

@@ -4,17 +4,9 @@ import math
 
 import numpy as np
 
-from otoscope.acoustics.gradients.base import (
-    ADDS_MOVEMENT,
-    FILLS_SPECTRUM,
-    FILLS_VALLEYS,
-    Changed,
-    Gradient,
-    Profile,
-    controlled,
-    split_at_span,
-)
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, split_at_span
 from otoscope.acoustics.gradients.levels import pick_levels
+from otoscope.acoustics.gradients.reasons import ADDED_SIGNAL
 from otoscope.acoustics.measures.pcm import quantisation_step
 from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory
@@ -93,10 +85,5 @@ AUDIO_ROUGHNESS = Gradient(
     intended=frozenset({"noise_floor", "bandwidth"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (float(bit_depth), FEWEST_BITS[tier]),
     profiles={"paper": Profile(paper, effective=bits_of), "controlled": controlled(relative)},
-    unavoidable={
-        "high_band_level": FILLS_SPECTRUM,
-        "snr": FILLS_SPECTRUM,
-        "reverberance": FILLS_VALLEYS,
-        "tempo": ADDS_MOVEMENT,
-    },
+    unavoidable=ADDED_SIGNAL,
 )

@@ -4,16 +4,8 @@ import hashlib
 
 import numpy as np
 
-from otoscope.acoustics.gradients.base import (
-    ADDS_MOVEMENT,
-    FILLS_SPECTRUM,
-    FILLS_VALLEYS,
-    Changed,
-    Gradient,
-    Profile,
-    controlled,
-    split_at_span,
-)
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, split_at_span
+from otoscope.acoustics.gradients.reasons import ADDS_MOVEMENT, FILLS_SPECTRUM, FILLS_VALLEYS
 from otoscope.acoustics.measures.levels import noise_floor
 from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory

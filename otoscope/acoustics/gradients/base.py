@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -64,28 +65,14 @@ class Profile:
     description: str = ""
 
 
-def controlled(
-    render: Render,
-    *,
-    effective: Callable[[float, int], float] = lambda value, sampling_rate: value,
-    in_octaves: bool = False,
-    most_gain: Callable[[str], float] = lambda tier: GROWTH,
-    not_applicable: Callable[[SourceChannel], str | None] = lambda channel: None,
-    of_tones: bool = False,
-    description: str = "",
-) -> Profile:
-    """The rules that every `controlled` profile shares; see `Profile`."""
-    return Profile(
-        render,
-        effective,
-        per_sample=True,
-        in_octaves=in_octaves,
-        encode=round_within_scale,
-        most_gain=most_gain,
-        not_applicable=not_applicable,
-        of_tones=of_tones,
-        description=description,
-    )
+controlled = partial(
+    Profile,
+    per_sample=True,
+    encode=round_within_scale,
+    most_gain=lambda tier: GROWTH,
+    not_applicable=lambda channel: None,
+)
+"""`Profile` with the rules that every `controlled` profile shares."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +101,3 @@ class Gradient:
     def description_in(self, profile: str) -> str:
         """What moves in the clips of a profile."""
         return self.profiles[profile].description or self.description
-
-
-FILLS_SPECTRUM = "the added signal fills the spectrum above and between the harmonics of speech"
-FILLS_VALLEYS = "reverberance is the depth of the envelope's valleys, which the added signal fills"
-ADDS_MOVEMENT = "the added signal fluctuates, and tempo is measured by spectral movement"

@@ -6,14 +6,8 @@ import numpy as np
 from jaxtyping import Float32
 from scipy import signal
 
-from otoscope.acoustics.gradients.base import (
-    FILLS_SPECTRUM,
-    Changed,
-    Gradient,
-    Profile,
-    controlled,
-    split_at_span,
-)
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, split_at_span
+from otoscope.acoustics.gradients.reasons import FILLS_SPECTRUM
 from otoscope.acoustics.loudness import level_gain, match_gain, rms
 from otoscope.acoustics.measures.envelope import reverberance
 from otoscope.acoustics.source_channel import SourceChannel

@@ -2,14 +2,8 @@
 
 import numpy as np
 
-from otoscope.acoustics.gradients.base import (
-    ADDS_MOVEMENT,
-    Changed,
-    Gradient,
-    Profile,
-    controlled,
-    split_at_span,
-)
+from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, split_at_span
+from otoscope.acoustics.gradients.reasons import ADDS_MOVEMENT
 from otoscope.acoustics.measures.envelope import modulation
 from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory
