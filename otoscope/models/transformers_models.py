@@ -93,13 +93,10 @@ class TransformersModel:
         preset: str | None = None,
     ) -> "TransformersModel":
         """The same weights with other generation settings; what is None stays."""
-        now = self.settings
-        settings = GenerationSettings(
-            now.preset if preset is None else PRESETS[preset],
-            now.max_new_tokens if max_new_tokens is None else max_new_tokens,
-            now.logprobs if logprobs is None else logprobs,
-        )
-        return replace(self, settings=settings)
+        new: dict[str, Any] = {"max_new_tokens": max_new_tokens, "logprobs": logprobs}
+        new["preset"] = None if preset is None else PRESETS[preset]
+        changed = {name: value for name, value in new.items() if value is not None}
+        return replace(self, settings=replace(self.settings, **changed))
 
     def input_fingerprint(self, request: Request) -> bytes:
         """The audio features that the processor makes, as bytes."""

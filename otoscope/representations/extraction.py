@@ -136,7 +136,6 @@ class Extraction:
                     batched=True,
                     batch_size=None,
                     remove_columns=["question_id"],
-                    features=self._features(datasets, missing),
                     new_fingerprint=name,
                     cache_file_name=str(folder / f"{name}.arrow"),
                 )
@@ -158,18 +157,6 @@ class Extraction:
             step(len(requests))
         columns = {site: np.concatenate(parts) for site, parts in stored.items()}
         return block_table(columns, answers if ANSWER in sites else None)
-
-    def _features(self, datasets: Any, sites: Sequence[str]) -> Any:
-        number = datasets.Value(self.description["store"])
-        columns = {
-            site: datasets.List(number, length=self.extractor.widths[site])
-            for site in sites
-            if site != ANSWER
-        }
-        if ANSWER in sites:
-            columns[ANSWER] = datasets.List(datasets.Value("float32"))
-            columns[ANSWER_TOKENS] = datasets.List(datasets.Value("int32"))
-        return datasets.Features(columns)
 
     def _missing(self, index: int) -> list[str]:
         there = sites_in(self._block(index))
