@@ -16,9 +16,7 @@ def render(
     tier: Annotated[str, typer.Option(help="Size of change: `low`, `mid` or `high`.")] = "high",
     curve: Annotated[
         str,
-        typer.Option(
-            help="Shape over time: `linear`, `quad_first_flat`, `quad_last_flat` or `jump`."
-        ),
+        typer.Option(help="Shape over time, e.g. `linear` or `jump`; a wrong name lists all."),
     ] = "linear",
     profile: Profile = "paper",
     span: Annotated[
