@@ -153,6 +153,9 @@ class TestDamagedFiles:
         saved.write_text(json.dumps(content | changed))
         return str(saved)
 
+    def test_a_version_with_the_same_measures_is_read(self, saved):
+        open_fitted(self.changed(saved, otoscope_version="0.1.0"))
+
     @pytest.mark.parametrize("change", [{"otoscope_version": "0.0.1"}, {"schema": 2}])
     def test_other_measures_are_not_taken_for_these(self, saved, change):
         with pytest.raises(ModelError, match=rf"may differ from those of {__version__}; fit it"):
