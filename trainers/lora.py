@@ -1,15 +1,8 @@
 """Fine-tunes a model to name the direction of a change, with a LoRA adapter.
 
-accelerate launch -m trainers.lora --dataset ./vocalgrad --model transformers:PATH_OR_ID@REV \
-    --category volume --scope all_linear --out adapters/volume
-accelerate launch -m trainers.lora --features features/qwen2 --scope lm_head \
-    --model transformers:PATH_OR_ID@REV --category volume --out adapters/volume-head
-
-The defaults are the published ones. --dry-run lists the adapted layers, the clips and the tokens of
-each answer. Interrupted or killed, the same command resumes from its latest checkpoint. Training is
-reproducible by default: any number of processes that divides --train-batch-size gives the same
-weights bit for bit, at one clip in a forward pass; --no-reproducible trains in batches. The result
-is what --adapter of `otoscope run` takes:
+Reproducible by default: any number of processes that divides --train-batch-size gives the same
+weights bit for bit, at one clip in a forward pass; --no-reproducible trains in batches. The same
+command resumes from the latest checkpoint.
 
     ADAPTER/adapter_model.safetensors, adapter_config.json   as PEFT reads them
     ADAPTER/README.md                                        its card

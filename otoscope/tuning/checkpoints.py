@@ -2,20 +2,18 @@
 
 ADAPTER/
   .training/begun.json                 model, data and config of the training
-  .training/step-00000200-SHA256.pt    weights, optimizer, random states and history after that
-                                       step; the hash is of its content
+  .training/step-00000200-SHA256.pt    weights, optimizer and history after that step; the
+                                       hash is of its content
 """
 
 import hashlib
 import os
-import random
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from otoscope.claims import FolderKind, locked
@@ -96,26 +94,3 @@ class Checkpoints:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def random_states() -> dict[str, Any]:
-    """States of the generators of Python, NumPy and torch, as plain data."""
-    kind, keys, *rest = np.random.get_state(legacy=True)
-    version, numbers, gauss = random.getstate()
-    return {
-        "python": [version, list(numbers), gauss],
-        "numpy": [str(kind), torch.from_numpy(np.asarray(keys, np.int64)), *rest],
-        "torch": torch.get_rng_state(),
-        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-    }
-
-
-def restore_random_states(states: Mapping[str, Any]) -> None:
-    """Restores them; those of GPUs where their number is the same."""
-    version, numbers, gauss = states["python"]
-    random.setstate((version, tuple(numbers), gauss))
-    kind, keys, *rest = states["numpy"]
-    np.random.set_state((kind, keys.numpy().astype(np.uint32), *rest))
-    torch.set_rng_state(states["torch"])
-    if torch.cuda.is_available() and len(states["cuda"]) == torch.cuda.device_count():
-        torch.cuda.set_rng_state_all(states["cuda"])

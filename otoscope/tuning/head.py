@@ -199,12 +199,12 @@ def _tensor_files(name: str, revision: str | None) -> dict[str, Path]:
 
 def _file(name: str, revision: str | None, file: str) -> Path | None:
     """A file of a checkpoint; None where it has none of that name."""
-    if Path(name).is_dir():
-        path = Path(name) / file
-        return path if path.is_file() else None
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError
 
+    if Path(name).is_dir():
+        path = Path(name) / file
+        return path if path.is_file() else None
     try:
         return Path(hf_hub_download(name, file, revision=revision))
     except EntryNotFoundError:

@@ -75,18 +75,13 @@ def job_on_clips(
     """Trains through the whole model.
 
     Args:
-        dataset: A folder or a Hub repository.
-        model: As for `open_model`.
+        dataset, configs, prompt, revision, limit_sources: As for `open_splits`; the configs are
+            those of the categories when empty.
+        model, loading: As for `open_model`.
         categories: To train on.
         config: How.
         validation_split: A name in `VALIDATION_SPLITS`.
-        configs: Of the dataset; those of the categories when empty.
-        prompt: A name in `PROMPTS`, or `own`.
-        revision: Of a Hub dataset.
-        limit_sources: Take so many sources of each split.
-        clips_per_pass: See `TrainableModel`.
-        checkpointing: See `TrainableModel`.
-        loading: Options of `open_model`.
+        clips_per_pass, checkpointing: See `TrainableModel`.
 
     Raises:
         TuningError, DatasetError, ModelError: What is missing or unknown is named, with the way
@@ -148,10 +143,7 @@ def job_on_states(
 
     Args:
         folder: Features with the site `answer`.
-        model: As for `open_model`.
-        categories: To train on.
-        config: How.
-        validation_split: A name in `VALIDATION_SPLITS`.
+        model, categories, config, validation_split: As for `job_on_clips`.
         prompt: That of the features.
         trust_remote_code: For the tokenizer.
 

@@ -17,7 +17,7 @@ from accelerate.utils import set_seed
 from otoscope.progress import Progress
 from otoscope.statistics.intervals import clustered_interval
 from otoscope.tuning.adapter import trainable_parameters
-from otoscope.tuning.checkpoints import Checkpoints, random_states, restore_random_states
+from otoscope.tuning.checkpoints import Checkpoints
 from otoscope.tuning.config import TrainingConfig, TuningError
 from otoscope.tuning.examples import TrainingExamples
 from otoscope.tuning.history import TrainingHistory, ValidationResult
@@ -142,7 +142,6 @@ class _Loop:
         )
         self.device = next(iter(self.weights.values())).device
         self.step, self.history = 0, TrainingHistory()
-        set_seed(config.seed)
 
     def resume(self) -> None:
         """Continues from the latest checkpoint, in all processes alike."""
@@ -153,7 +152,6 @@ class _Loop:
             for name, weight in self.weights.items():
                 weight.copy_(state["weights"][name])
         self.optimizer.load_state_dict(state["optimizer"])
-        restore_random_states(state["random"])
         self.step, self.history = state["step"], TrainingHistory.from_plain(state["history"])
 
     def save(self) -> None:
@@ -165,7 +163,6 @@ class _Loop:
                 "step": self.step,
                 "weights": {name: weight.detach().cpu() for name, weight in self.weights.items()},
                 "optimizer": self.optimizer.state_dict(),
-                "random": random_states(),
                 "history": self.history.plain(),
             }
         )

@@ -1,12 +1,10 @@
 """Corrupt checkpoints are skipped, and another training is rejected."""
 
-import random
-
 import numpy as np
 import pytest
 from tiny import torch
 
-from otoscope.tuning.checkpoints import Checkpoints, random_states, restore_random_states
+from otoscope.tuning.checkpoints import Checkpoints
 from otoscope.tuning.config import TuningError
 
 
@@ -92,11 +90,3 @@ def test_two_runs_of_one_adapter_are_refused(kept):
         pass
     with again.lock():
         pass
-
-
-def test_random_states_come_back(tmp_path):
-    random.seed(1), np.random.seed(1), torch.manual_seed(1)
-    torch.save(random_states(), tmp_path / "s")
-    drawn = random.random(), np.random.rand(), torch.rand(1)
-    restore_random_states(torch.load(tmp_path / "s", weights_only=True))
-    assert (random.random(), np.random.rand(), torch.rand(1)) == drawn
