@@ -92,6 +92,19 @@ def test_what_reports_share_knows_no_audit():
         assert "otoscope.reports.inside" not in imported(path), path
 
 
+def test_rooms_of_vocalgrad_look_downwards():
+    rooms = ("planning", "rendering", "measuring", "pages", "commands")
+    for i, room in enumerate(rooms):
+        above = {f"builders.vocalgrad.{name}" for name in rooms[i + 1 :]}
+        for path in sorted((ROOT / "builders" / "vocalgrad" / room).rglob("*.py")):
+            assert not imported(path) & above, path
+
+
+def test_building_knows_no_corpus():
+    for path in sorted((ROOT / "builders" / "building").rglob("*.py")):
+        assert "builders.corpora" not in imported(path), path
+
+
 def test_import_otoscope_loads_nothing_heavy():
     heavy = HEAVY | {"numpy", "scipy", "librosa", "soundfile", "audiomentations", "matplotlib"}
     code = "import sys, otoscope; print(*sys.modules)"
