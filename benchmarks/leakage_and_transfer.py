@@ -30,6 +30,7 @@ from scipy.stats import norm, rankdata
 from threadpoolctl import threadpool_limits
 
 from benchmarks.recordings import DecodedRecording, recordings
+from benchmarks.relabelling import relabelling_test
 from builders.corpora.base import CorpusError
 from otoscope.acoustics import codec
 from otoscope.acoustics.confounds import NUMBERS_ONLY, contrasts, intends
@@ -43,7 +44,6 @@ from otoscope.reports.perception.published import CATEGORIES, SCOPES, results
 from otoscope.statistics.design_effect import paired_design_effect
 from otoscope.statistics.intervals import Interval, clustered_interval
 from otoscope.statistics.multiplicity import holm
-from otoscope.statistics.relabelling import relabelling_test
 from otoscope.version import __version__
 
 MODEL_HZ = 16_000

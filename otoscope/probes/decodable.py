@@ -171,7 +171,7 @@ def shares(items: JoinedItems) -> dict[str, Any]:
         "only_answer": counts.only_second,
         "neither": counts.neither,
         **ends,
-        "p_mcnemar": mcnemar_exact(counts).p_value,
+        "p_mcnemar": mcnemar_exact(counts),
     }
 
 

@@ -21,7 +21,6 @@ from otoscope.statistics.intervals import (
     clustered_interval,
     means_of_groups,
 )
-from otoscope.statistics.pairs import PairedDifference
 from otoscope.statistics.separation import stratified_auc
 
 ALL = "all"
@@ -173,7 +172,7 @@ def _scores(found: MethodPredictions) -> dict[str, float]:
     }
 
 
-def _named(name: str, interval: Interval | PairedDifference) -> dict[str, float]:
+def _named(name: str, interval: Interval) -> dict[str, float]:
     """An estimate and the ends of its interval.
 
     >>> _named("auc", Interval(0.5, 0.4, 0.6))

@@ -34,10 +34,10 @@ from otoscope.reports.tables import csv_text
 from otoscope.statistics.breakdowns import plain
 from otoscope.statistics.clustered_pairs import clustered_difference
 from otoscope.statistics.design_effect import paired_design_effect
+from otoscope.statistics.intervals import Interval
 from otoscope.statistics.multiplicity import holm
 from otoscope.statistics.pairs import (
     PairedCounts,
-    PairedDifference,
     bootstrap_difference,
     mcnemar_exact,
     paired_counts,
@@ -85,8 +85,8 @@ class ComparedGroup:
     category: str | None
     counts: PairedCounts
     n_clusters: int
-    by_source: PairedDifference
-    bootstrap: PairedDifference
+    by_source: Interval
+    bootstrap: Interval
     p_value: float
     p_holm: float | None
     detectable: float
@@ -253,7 +253,7 @@ def _measures(first: np.ndarray, second: np.ndarray, clusters: np.ndarray) -> di
         "n_clusters": len(set(clusters.tolist())),
         "by_source": clustered_difference(first, second, clusters),
         "bootstrap": bootstrap_difference(counts, rng=np.random.default_rng(SEED)),
-        "p_value": mcnemar_exact(counts).p_value,
+        "p_value": mcnemar_exact(counts),
         "detectable": math.nan
         if math.isnan(design)  # no variance between sources from one source
         else minimum_detectable_difference(

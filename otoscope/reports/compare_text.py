@@ -10,7 +10,7 @@ from rich.text import Text
 from otoscope.reports.compare import ComparedGroup, ComparedRun, Comparison
 from otoscope.reports.tables import MISSING
 from otoscope.reports.terminal import setting, table, visible
-from otoscope.statistics.pairs import PairedDifference
+from otoscope.statistics.intervals import Interval
 
 SHARES = ("n", "A %", "B %", "A - B", "clustered CI", "bootstrap CI")
 TESTS = ("only A", "only B", "p", "p Holm", "detectable")
@@ -110,7 +110,7 @@ def _values(group: ComparedGroup) -> dict[str, str]:
     return dict(zip((*SHARES, *TESTS), values, strict=True))
 
 
-def _interval(difference: PairedDifference) -> str:
+def _interval(difference: Interval) -> str:
     return f"{_points(difference.low)} … {_points(difference.high)}"
 
 

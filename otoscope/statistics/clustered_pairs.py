@@ -2,10 +2,15 @@
 
 import numpy as np
 from jaxtyping import Bool, Shaped
-from scipy.stats import t as student
 
-from otoscope.statistics.intervals import check_draws, means_of_groups, wilson
-from otoscope.statistics.pairs import UNKNOWN_DIFFERENCE, PairedDifference, difference_of_draws
+from otoscope.statistics.intervals import (
+    UNKNOWN,
+    Interval,
+    check_draws,
+    means_of_groups,
+    reach_of_t,
+    wilson,
+)
 
 
 def clustered_difference(
@@ -15,7 +20,7 @@ def clustered_difference(
     *,
     groups: Shaped[np.ndarray, " n_items"] | None = None,
     confidence: float = 0.95,
-) -> PairedDifference:
+) -> Interval:
     """Interval of the difference in shares, from the spread between clusters.
 
     The estimate is the plain difference, or the mean of the groups' differences. Its variance comes
@@ -39,57 +44,23 @@ def clustered_difference(
     """
     check_draws(confidence)
     if first.size == 0:
-        return UNKNOWN_DIFFERENCE
-    gain, member = _gains(first, second, clusters)
+        return UNKNOWN
+    gain, member = gains_of_clusters(first, second, clusters)
     means, group, size = means_of_groups(gain, groups)
     estimate, n_clusters = float(means.mean()), int(member.max()) + 1
     if n_clusters == 1:
-        return PairedDifference(estimate, -1.0, 1.0)
+        return Interval(estimate, -1.0, 1.0)
     excess = np.bincount(member, weights=(gain - means[group]) / (size[group] * len(size)))
     if np.allclose(excess, 0, atol=1e-12):
         unlike = wilson(0, n_clusters, confidence=confidence).high
-        return PairedDifference(
+        return Interval(
             estimate, estimate - unlike * (1 + estimate), estimate + unlike * (1 - estimate)
         )
-    error = np.sqrt(n_clusters / (n_clusters - 1) * float(excess @ excess))
-    reach = float(student.ppf((1 + confidence) / 2, n_clusters - 1) * error)
-    return PairedDifference(estimate, max(-1.0, estimate - reach), min(1.0, estimate + reach))
+    reach = reach_of_t(excess, confidence)
+    return Interval(estimate, max(-1.0, estimate - reach), min(1.0, estimate + reach))
 
 
-def clustered_bootstrap_difference(
-    first: Bool[np.ndarray, " n_items"],
-    second: Bool[np.ndarray, " n_items"],
-    clusters: Shaped[np.ndarray, " n_items"],
-    *,
-    rng: np.random.Generator,
-    n_resamples: int = 2000,
-    confidence: float = 0.95,
-) -> PairedDifference:
-    """Percentile interval of the difference from resampling whole clusters with replacement.
-
-    A check on `clustered_difference` without its distributional assumption. With no spread between
-    clusters, or one cluster, it has width zero. No questions: NaN.
-
-    Args:
-        first, second, clusters, confidence: As in `clustered_difference`.
-        rng: Source of the resamples.
-        n_resamples: Their number.
-
-    Raises:
-        ValueError: Lengths differ, fewer than one resample, or a confidence outside (0, 1).
-    """
-    check_draws(confidence, n_resamples=n_resamples)
-    if first.size == 0:
-        return UNKNOWN_DIFFERENCE
-    gains, member = _gains(first, second, clusters)
-    size, gain = np.bincount(member), np.bincount(member, weights=gains)
-    # one row of cluster numbers for each resample
-    drawn = rng.integers(len(size), size=(n_resamples, len(size)))
-    draws = gain[drawn].sum(axis=1) / size[drawn].sum(axis=1)
-    return difference_of_draws(int(gain.sum()) / first.size, draws, confidence)
-
-
-def _gains(
+def gains_of_clusters(
     first: np.ndarray, second: np.ndarray, clusters: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """First minus second for each question (-1, 0 or 1), and the number of its cluster."""

@@ -3,6 +3,8 @@
 import numpy as np
 from jaxtyping import Bool, Shaped
 
+from otoscope.statistics.clustered_pairs import gains_of_clusters
+
 
 def paired_design_effect(
     first: Bool[np.ndarray, " n_items"],
@@ -26,16 +28,11 @@ def paired_design_effect(
 
     Source: L. Kish (1965), Survey Sampling, section 8.2.
     """
-    if not first.size == second.size == clusters.size:
-        raise ValueError(
-            f"{first.size} and {second.size} answers but {clusters.size} cluster names"
-        )
-    _, member = np.unique(clusters, return_inverse=True)
-    n_clusters = int(member.max()) + 1 if member.size else 0
+    gains, member = gains_of_clusters(first, second, clusters)
+    n_clusters = int(member.max(initial=-1)) + 1
     if n_clusters < 2:
         return float("nan")
-    excess = first.astype(float) - second
-    excess -= excess.mean()
+    excess = gains - gains.mean()
     independent = float(excess @ excess)
     if np.isclose(independent, 0, atol=1e-12):
         return 1.0

@@ -7,13 +7,13 @@ all of its variants. Intervals over them resample or weigh whole sources (cluste
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Shaped
+from jaxtyping import Bool, Float, Shaped
 from scipy.stats import t as student
 from statsmodels.stats.proportion import proportion_confint
 
 
 class Interval(NamedTuple):
-    """A proportion and its interval; `low ≤ estimate ≤ high`, all within 0 to 1, or all NaN."""
+    """A share within 0 to 1, or a difference within -1 to 1: `low ≤ estimate ≤ high`, or NaN."""
 
     estimate: float
     low: float
@@ -84,53 +84,31 @@ def clustered_interval(
         return UNKNOWN
     _, member = np.unique(clusters, return_inverse=True)
     shares, group, size = means_of_groups(correct, groups)
-    estimate, n_clusters = float(shares.mean()), int(member.max()) + 1
-    if n_clusters == 1:
-        return Interval(estimate, 0.0, 1.0)
     beyond = (correct - shares[group]) / (size[group] * len(size))
     excess = np.bincount(member, weights=beyond)
-    variance = n_clusters / (n_clusters - 1) * float(excess @ excess)
-    if np.allclose(excess, 0, atol=1e-12):
-        return wilson_of_share(estimate, n_clusters, confidence)
-    reach = student.ppf((1 + confidence) / 2, n_clusters - 1) * np.sqrt(variance)
-    reach /= estimate * (1 - estimate)
+    return interval_from_excess(float(shares.mean()), excess, confidence, atol=1e-12)
+
+
+def interval_from_excess(
+    estimate: float, excess: Float[np.ndarray, " n_clusters"], confidence: float, *, atol: float
+) -> Interval:
+    """Interval of a share from what each cluster adds to it; no spread if all is below `atol`."""
+    n_clusters = len(excess)
+    if n_clusters == 1:
+        return Interval(estimate, 0.0, 1.0)
+    if np.allclose(excess, 0, atol=atol):
+        return _wilson_of_share(estimate, n_clusters, confidence)
+    reach = reach_of_t(excess, confidence) / (estimate * (1 - estimate))
     centre = np.log(estimate / (1 - estimate))
     low, high = 1 / (1 + np.exp(-(centre + np.array([-reach, reach]))))
     return Interval(estimate, float(low), float(high))
 
 
-def bootstrap_interval(
-    correct: Bool[np.ndarray, " n_items"],
-    clusters: Shaped[np.ndarray, " n_names"],
-    *,
-    rng: np.random.Generator,
-    n_resamples: int = 2000,
-    confidence: float = 0.95,
-) -> Interval:
-    """Percentile interval from resampling whole clusters with replacement.
-
-    A check on `clustered_interval` without its distributional assumption. With no spread between
-    clusters, or one cluster, it has width zero. No items: NaN.
-
-    Args:
-        correct, clusters, confidence: As in `clustered_interval`.
-        rng: Source of the resamples; the same state gives the same interval.
-        n_resamples: Their number.
-
-    Raises:
-        ValueError: Lengths differ, fewer than one resample, or a confidence outside (0, 1).
-    """
-    check_draws(confidence, n_resamples=n_resamples)
-    if correct.size != clusters.size:
-        raise ValueError(f"{correct.size} answers but {clusters.size} cluster names")
-    if correct.size == 0:
-        return UNKNOWN
-    _, member = np.unique(clusters, return_inverse=True)
-    size, right = np.bincount(member), np.bincount(member, weights=correct)
-    # one row of cluster numbers for each resample
-    drawn = rng.integers(len(size), size=(n_resamples, len(size)))
-    shares = right[drawn].sum(axis=1) / size[drawn].sum(axis=1)
-    return percentile_interval(float(correct.mean()), shares, confidence)
+def reach_of_t(excess: Float[np.ndarray, " n_clusters"], confidence: float) -> float:
+    """Half the width of Student's t interval, from what each cluster adds to an estimate."""
+    n_clusters = len(excess)
+    error = np.sqrt(n_clusters / (n_clusters - 1) * float(excess @ excess))
+    return float(student.ppf((1 + confidence) / 2, n_clusters - 1) * error)
 
 
 def means_of_groups(
@@ -158,7 +136,7 @@ def check_draws(confidence: float, **n_draws: int) -> None:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
 
 
-def wilson_of_share(share: float, n: int, confidence: float) -> Interval:
+def _wilson_of_share(share: float, n: int, confidence: float) -> Interval:
     """Wilson's interval of a share of `n` items, where share times n need not be whole."""
     z2 = float(student.ppf((1 + confidence) / 2, np.inf)) ** 2
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)

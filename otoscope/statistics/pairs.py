@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool
 from scipy.stats import binomtest
 
-from otoscope.statistics.intervals import check_draws, percentile_interval
+from otoscope.statistics.intervals import UNKNOWN, Interval, check_draws, percentile_interval
 
 N_DRAWS = 10_000
 
@@ -28,25 +28,6 @@ class PairedCounts(NamedTuple):
         return sum(self)
 
 
-class PairedDifference(NamedTuple):
-    """Share right in the first minus share right in the second, within -1 to 1, or all NaN."""
-
-    estimate: float
-    low: float
-    high: float
-
-
-UNKNOWN_DIFFERENCE = PairedDifference(float("nan"), float("nan"), float("nan"))
-
-
-class McNemarResult(NamedTuple):
-    """McNemar's test: the discordant counts and the p-value they give."""
-
-    only_first: int
-    only_second: int
-    p_value: float
-
-
 def paired_counts(
     first: Bool[np.ndarray, " n_items"], second: Bool[np.ndarray, " n_items"]
 ) -> PairedCounts:
@@ -59,12 +40,12 @@ def paired_counts(
     )
 
 
-def mcnemar_exact(counts: PairedCounts) -> McNemarResult:
-    """Two-sided exact test of "both are right equally often".
+def mcnemar_exact(counts: PairedCounts) -> float:
+    """Two-sided exact p-value of "both are right equally often" (McNemar's test).
 
-    Only discordant questions carry information. Without any, p is 1.
+    Only discordant questions carry information; 1 without any.
 
-    >>> mcnemar_exact(PairedCounts(40, 1, 7, 12)).p_value  # 2 · (1 + 8) / 256
+    >>> mcnemar_exact(PairedCounts(40, 1, 7, 12))  # 2 · (1 + 8) / 256
     0.0703125
 
     Source: Q. McNemar (1947), https://doi.org/10.1007/BF02295996, as a binomial test on the
@@ -72,8 +53,7 @@ def mcnemar_exact(counts: PairedCounts) -> McNemarResult:
     """
     _check(counts)
     discordant = counts.only_first + counts.only_second
-    p_value = 1.0 if discordant == 0 else float(binomtest(counts.only_first, discordant).pvalue)
-    return McNemarResult(counts.only_first, counts.only_second, p_value)
+    return 1.0 if discordant == 0 else float(binomtest(counts.only_first, discordant).pvalue)
 
 
 def bootstrap_difference(
@@ -82,7 +62,7 @@ def bootstrap_difference(
     rng: np.random.Generator,
     n_draws: int = N_DRAWS,
     confidence: float = 0.95,
-) -> PairedDifference:
+) -> Interval:
     """Percentile bootstrap interval of the difference in shares, for independent questions.
 
     The four counts of a resample are multinomial, so they are drawn directly: two numbers a
@@ -102,16 +82,11 @@ def bootstrap_difference(
     _check(counts)
     check_draws(confidence, n_draws=n_draws)
     if counts.n == 0:
-        return UNKNOWN_DIFFERENCE
+        return UNKNOWN
     outcomes = np.array([counts.only_first, counts.only_second, counts.both + counts.neither])
     draws = rng.multinomial(counts.n, outcomes / counts.n, size=n_draws)
     estimate = (counts.only_first - counts.only_second) / counts.n
-    return difference_of_draws(estimate, (draws[:, 0] - draws[:, 1]) / counts.n, confidence)
-
-
-def difference_of_draws(estimate: float, draws: np.ndarray, confidence: float) -> PairedDifference:
-    """Percentile interval of a difference; it always contains the estimate."""
-    return PairedDifference(*percentile_interval(estimate, draws, confidence))
+    return percentile_interval(estimate, (draws[:, 0] - draws[:, 1]) / counts.n, confidence)
 
 
 def _check(counts: PairedCounts) -> None:

@@ -6,9 +6,13 @@ it is always lower.
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
-from scipy.stats import t as student
 
-from otoscope.statistics.intervals import UNKNOWN, Interval, check_draws, wilson_of_share
+from otoscope.statistics.intervals import (
+    UNKNOWN,
+    Interval,
+    check_draws,
+    interval_from_excess,
+)
 
 
 def stratified_auc(
@@ -63,27 +67,12 @@ def stratified_auc(
     won, pairs = _pairs_of_clusters(scores, positive, strata, member, len(names))
     if not pairs.sum():
         return UNKNOWN
-    return _interval(won, pairs, confidence)
-
-
-def _interval(
-    won: Float[np.ndarray, "n n"], pairs: Float[np.ndarray, "n n"], confidence: float
-) -> Interval:
-    area, n_clusters = float(won.sum() / pairs.sum()), len(won)
-    if n_clusters == 1:
-        return Interval(area, 0.0, 1.0)
+    area = float(won.sum() / pairs.sum())
     excess = won - area * pairs
     pull = (excess.sum(axis=0) + excess.sum(axis=1)) / pairs.sum()
-    if np.allclose(pull, 0, atol=1e-9):
-        if np.isclose(area, 0.5):
-            return Interval(area, area, area)
-        return wilson_of_share(area, n_clusters, confidence)
-    variance = n_clusters / (n_clusters - 1) * float(pull @ pull)
-    reach = student.ppf((1 + confidence) / 2, n_clusters - 1) * np.sqrt(variance)
-    reach /= area * (1 - area)
-    centre = np.log(area / (1 - area))
-    low, high = 1 / (1 + np.exp(-(centre + np.array([-reach, reach]))))
-    return Interval(area, float(low), float(high))
+    if len(names) > 1 and np.isclose(area, 0.5) and np.allclose(pull, 0, atol=1e-9):
+        return Interval(area, area, area)
+    return interval_from_excess(area, pull, confidence, atol=1e-9)
 
 
 def _pairs_of_clusters(

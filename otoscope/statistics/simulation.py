@@ -4,8 +4,6 @@ It treats answers about variants of one clip as independent, as the paper does; 
 `otoscope.statistics.intervals` for intervals that do not.
 """
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from otoscope.statistics.intervals import UNKNOWN, Interval, check_draws
@@ -30,7 +28,8 @@ def binomial_simulation(
     Args:
         n_correct: Number of correct answers.
         n: Number of answers.
-        rng: Source of the draws; published tables share one over their cells.
+        rng: Source of the draws. Published tables share one over their cells, seeded with `SEED`:
+            model by model, categories in alphabetical order.
         n_draws: Number of draws.
         confidence: Coverage, 0.95 by default.
 
@@ -47,17 +46,3 @@ def binomial_simulation(
     tails = [50 * (1 - confidence), 50 * (1 + confidence)]
     low, high = np.percentile(shares, tails)
     return Interval(estimate, min(float(low), estimate), max(float(high), estimate))
-
-
-def simulated_cells(cells: Iterable[tuple[int, int]]) -> list[Interval]:
-    """Published intervals of the cells of one table or figure, from one generator.
-
-    Each cell takes its draws where the one before left off, so the order matters. Tables are read
-    model by model, categories in alphabetical order within each; the figure of all models is read
-    category by category with people first.
-
-    Args:
-        cells: `(n_correct, n)` of each, in reading order.
-    """
-    rng = np.random.default_rng(SEED)
-    return [binomial_simulation(n_correct, n, rng=rng) for n_correct, n in cells]

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int
 
+from otoscope.statistics.intervals import Interval, percentile_interval
 from otoscope.statistics.labels import Column, confusion, index_answers
 from otoscope.statistics.macro_f1 import N_RESAMPLES, cluster_draws, macro_f1, per_cluster
-from otoscope.statistics.pairs import PairedDifference, difference_of_draws
 from otoscope.statistics.simulation import SEED
 
 
@@ -68,7 +68,7 @@ def macro_f1_difference(
     *,
     n_resamples: int = N_RESAMPLES,
     seed: int = SEED,
-) -> PairedDifference:
+) -> Interval:
     """Macro F1 of the first minus that of the second, with a 95 % cluster bootstrap interval.
 
     Both answer the same items, so each resample draws the same clusters for both.
@@ -89,4 +89,4 @@ def macro_f1_difference(
         drawn = (times @ per_cluster(indexed, member)).reshape(n_resamples, len(labels), -1)
         estimates.append(float(macro_f1(confusion(indexed))))
         draws.append(macro_f1(drawn))
-    return difference_of_draws(estimates[0] - estimates[1], draws[0] - draws[1], 0.95)
+    return percentile_interval(estimates[0] - estimates[1], draws[0] - draws[1], 0.95)

@@ -10,7 +10,7 @@ from sklearn.metrics import balanced_accuracy_score, f1_score, precision_score, 
 
 from otoscope.statistics.direction import score_directions
 from otoscope.statistics.intervals import clustered_interval, wilson
-from otoscope.statistics.simulation import simulated_cells
+from tests.statistics.test_simulation import simulated_cells
 
 UP, DOWN = "increase", "decrease"
 GOLD = [UP, UP, UP, UP, DOWN, DOWN, DOWN, DOWN, DOWN, DOWN]

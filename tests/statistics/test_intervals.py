@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from otoscope.statistics.intervals import bootstrap_interval, clustered_interval, wilson
+from otoscope.statistics.intervals import clustered_interval, wilson
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,6 @@ def test_nothing_is_known_without_answers():
     nothing = np.zeros(0, bool), np.zeros(0, int)
     assert np.isnan(wilson(0, 0)).all()
     assert np.isnan(clustered_interval(*nothing)).all()
-    assert np.isnan(bootstrap_interval(*nothing, rng=np.random.default_rng(0))).all()
 
 
 @pytest.mark.parametrize(("n_correct", "n"), [(-1, 5), (6, 5), (0, -1)])
@@ -95,37 +94,22 @@ def test_interval_covers_as_often_as_it_says():
     assert 0.92 <= covered / 400 <= 0.98  # 0.95 give or take 2.8 standard errors
 
 
-def test_bootstrap_is_the_plain_loop():
-    rng = np.random.default_rng(5)
-    correct, clusters = rng.random(50) < 0.6, rng.integers(7, size=50)
-    draws = np.random.default_rng(11).integers(7, size=(500, 7))
-    shares = []
-    for row in draws:
-        sample = np.concatenate([correct[clusters == c] for c in row])
-        shares.append(sample.mean())
-    got = bootstrap_interval(correct, clusters, rng=np.random.default_rng(11), n_resamples=500)
-    assert got.estimate == correct.mean()
-    assert (got.low, got.high) == pytest.approx(tuple(np.quantile(shares, [0.025, 0.975])))
-
-
-def test_bootstrap_and_t_interval_agree_on_many_clusters():
+def test_agrees_with_the_cluster_bootstrap_on_many_clusters():
     rng = np.random.default_rng(7)
     clusters = np.repeat(np.arange(200), 6)
     correct = rng.random(1200) < rng.beta(3, 2, size=200)[clusters]
-    expected = clustered_interval(correct, clusters)
-    assert bootstrap_interval(correct, clusters, rng=rng) == pytest.approx(expected, abs=0.01)
+    right = correct.reshape(200, 6).mean(axis=1)  # clusters of equal size
+    shares = right[rng.integers(200, size=(2000, 200))].mean(axis=1)
+    drawn = (correct.mean(), *np.quantile(shares, [0.025, 0.975]))
+    assert drawn == pytest.approx(clustered_interval(correct, clusters), abs=0.01)
 
 
 def test_bad_arguments_are_named():
     answers = np.ones(3, bool)
     with pytest.raises(ValueError, match="3 answers but 2 cluster names"):
         clustered_interval(answers, np.array(["a", "b"]))
-    with pytest.raises(ValueError, match="3 answers but 2 cluster names"):
-        bootstrap_interval(answers, np.array(["a", "b"]), rng=np.random.default_rng(0))
     with pytest.raises(ValueError, match=r"got 1\.5"):
         clustered_interval(answers, np.arange(3), confidence=1.5)
-    with pytest.raises(ValueError, match="got 0"):
-        bootstrap_interval(answers, np.arange(3), rng=np.random.default_rng(0), n_resamples=0)
 
 
 def test_groups_count_alike_worked_by_hand():

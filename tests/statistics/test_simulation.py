@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from otoscope.statistics.simulation import binomial_simulation, simulated_cells
+from otoscope.statistics.simulation import SEED, binomial_simulation
 
 CELLS = [(1199, 2400), (1121, 2400), (1200, 2400), (75, 150)]
+
+
+def simulated_cells(cells):
+    """Published intervals of the cells of a table: each draws where the one before left off."""
+    rng = np.random.default_rng(SEED)
+    return [binomial_simulation(n_correct, n, rng=rng) for n_correct, n in cells]
 
 
 def test_conditions_share_one_generator_as_in_the_published_code():

@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from otoscope.statistics.relabelling import relabelling_test
+from benchmarks.relabelling import relabelling_test
 
 ARROW = np.array([[0.0, 1, 0], [0, 0, 1], [0, 0, 0]])
 
