@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from builders.corpora.reading.audio_files import list_audio
 from otoscope.acoustics import codec
-from otoscope.acoustics.confounds import Contrasted, contrasts, measured_in
+from otoscope.acoustics.confounds import ClipContrasts, contrasts, measured_in
 from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.fitted import segments
 from otoscope.acoustics.gradients import GRADIENTS
@@ -45,7 +45,7 @@ class MeasuredClip(NamedTuple):
     slope: float
     segments: np.ndarray
     named: str | None
-    contrasted: Contrasted
+    contrasted: ClipContrasts
 
 
 class MeasuredRecording(NamedTuple):
@@ -136,7 +136,7 @@ def measure_recording(
                         slope(track),
                         segments(track),
                         direction_with_source(track, before),
-                        Contrasted(category, *condition, recorded.name, *found),
+                        ClipContrasts(category, *condition, recorded.name, *found),
                     )
                 )
     return measured

@@ -7,7 +7,7 @@ the folder a Hub repository, and `open_build` reads it back.
 # ruff: noqa: F401
 from builders.building.build_folder import build
 from builders.building.finished import FinishedBuild, open_build, stored_rows
-from builders.building.folder import BuildError, owned
+from builders.building.folder import BuildError, claimed_folder
 from builders.building.libraries import library_versions
 from builders.building.plan import DatasetRow, Recipe, Shard, blocks, fingerprint_of, shard_file
 from builders.building.repository import write_readme

@@ -3,7 +3,13 @@
 from pathlib import Path
 
 from builders.building.finished import FinishedBuild
-from builders.building.folder import BuildError, check_space, outline_of, owned, plain_disk_errors
+from builders.building.folder import (
+    BuildError,
+    check_space,
+    claimed_folder,
+    outline_of,
+    plain_disk_errors,
+)
 from builders.building.plan import BuildPlan, Recipe
 from builders.building.shards import finished
 from builders.building.workers import WorkerDied, run
@@ -35,7 +41,7 @@ def build(
             the next run goes on from there.
     """
     progress = progress or Progress()
-    with owned(out, plan, overwrite=overwrite):
+    with claimed_folder(out, plan, overwrite=overwrite):
         todo = [i for i, shard in enumerate(plan.shards) if finished(plan, shard, out) is None]
         n_rows = sum(plan.shards[i].n_rows for i in todo)
         check_space(sum(plan.shards[i].likely_bytes for i in todo), out)

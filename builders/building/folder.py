@@ -43,7 +43,7 @@ def outline_of(plan: BuildPlan) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def owned(out: Path, plan: BuildPlan, *, overwrite: bool = False) -> Iterator[None]:
+def claimed_folder(out: Path, plan: BuildPlan, *, overwrite: bool = False) -> Iterator[None]:
     """Holds `out` for one build: claims it, and locks it against other processes.
 
     Raises:

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from builders.building.finished import FinishedBuild
-from builders.building.folder import owned, plain_disk_errors
+from builders.building.folder import claimed_folder, plain_disk_errors
 from builders.vocalgrad.measuring.build_confounds import (
     TOGETHER,
     ConfoundReport,
@@ -45,7 +45,7 @@ def finish(
     plan, folder = planned.plan, build.folder
     measurement = measure_build(plan, folder, verify=verify, num_proc=num_proc, progress=progress)
     observer, confounds = observer_report(measurement), confound_report(measurement)
-    with owned(folder, plan), plain_disk_errors(folder):
+    with claimed_folder(folder, plan), plain_disk_errors(folder):
         write_card(build, planned, observer, confounds)
         page = write_page(build, planned, observer, confounds)
         store_findings(build, planned, observer, confounds)

@@ -60,7 +60,7 @@ def measured_in(category: str) -> tuple[str, ...]:
     return tuple(n for n in CONTRASTS if n not in NUMBERS_ONLY or intends(category, n))
 
 
-class Contrasted(NamedTuple):
+class ClipContrasts(NamedTuple):
     """One labelled clip and its contrasts.
 
     Attributes:
@@ -134,7 +134,7 @@ class Confounds:
     joint: tuple[JointRow, ...]
 
 
-def measure_confounds(clips: Iterable[Contrasted], *, tier: str | None = None) -> Confounds:
+def measure_confounds(clips: Iterable[ClipContrasts], *, tier: str | None = None) -> Confounds:
     """How well each contrast, and all confounds jointly, tell the label.
 
     Clips are compared within tier and curve only. Clips without effect have no label and should not
@@ -149,7 +149,7 @@ def measure_confounds(clips: Iterable[Contrasted], *, tier: str | None = None) -
         KeyError: A clip without one of the contrasts `measured_in` its category, or an unknown
             direction.
     """
-    by_category: dict[str, list[Contrasted]] = {}
+    by_category: dict[str, list[ClipContrasts]] = {}
     for clip in clips:
         if tier in (None, clip.tier):
             by_category.setdefault(clip.category, []).append(clip)
@@ -173,7 +173,7 @@ def measure_confounds(clips: Iterable[Contrasted], *, tier: str | None = None) -
 class _Labelled:
     """The clips of a category as columns."""
 
-    def __init__(self, clips: Sequence[Contrasted]) -> None:
+    def __init__(self, clips: Sequence[ClipContrasts]) -> None:
         self.clips = clips
         self.rises = np.array([LABELS[c.direction] == "increase" for c in clips], bool)
         self.strata = np.array([f"{c.tier} {c.curve}" for c in clips])

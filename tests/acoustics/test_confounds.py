@@ -8,8 +8,8 @@ from sklearn.metrics import roc_auc_score
 from synthetic_speech import speech_like
 
 from otoscope.acoustics.confounds import (
+    ClipContrasts,
     Confounds,
-    Contrasted,
     contrasts,
     intends,
     measure_confounds,
@@ -45,7 +45,7 @@ def made_up(category="echo", *, n_sources=N_SOURCES, seed=0, **leaks):
         for tier, curve, direction in CONDITIONS:
             sign = 1 if direction == "up" else -1
             value = {n: rng.normal() + sign * leaks.get(n, 0) / 2 for n in measured_in(category)}
-            clips.append(Contrasted(category, tier, curve, direction, f"s{k}", value, {}))
+            clips.append(ClipContrasts(category, tier, curve, direction, f"s{k}", value, {}))
     return clips
 
 
@@ -258,7 +258,7 @@ def trembling(level_kept):
         for tier, curve, direction in CONDITIONS[-8:]:
             samples = tremor(speech, rate, curve, direction, level_kept=level_kept)
             found = contrasts(samples, rate, Span(0, samples.size), measured_in("voice_vibration"))
-            clips.append(Contrasted("voice_vibration", tier, curve, direction, f"s{k}", *found))
+            clips.append(ClipContrasts("voice_vibration", tier, curve, direction, f"s{k}", *found))
     return measure_confounds(clips)
 
 

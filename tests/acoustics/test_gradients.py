@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from synthetic_speech import speech_like
 
-from otoscope.acoustics.confounds import Contrasted, intends, measure_confounds, measured_in
+from otoscope.acoustics.confounds import ClipContrasts, intends, measure_confounds, measured_in
 from otoscope.acoustics.design import CONDITIONS, TIERS, Condition
 from otoscope.acoustics.gradients import GRADIENTS, beep_categories
 from otoscope.acoustics.gradients.audio_distortion import hold, hold_of
@@ -65,7 +65,7 @@ def test_a_new_gradient_needs_its_entry_alone(monkeypatch):
     assert cue_slope(pcm, rate, made.span, "toy") == cue_slope(pcm, rate, made.span, "volume")
     assert {n for n in measured_in("toy") if intends("toy", n)} == {"level", "snr"}
     clips = [
-        Contrasted("toy", "low", "jump", d, f"s{k}", dict.fromkeys(measured_in("toy"), 1.0), {})
+        ClipContrasts("toy", "low", "jump", d, f"s{k}", dict.fromkeys(measured_in("toy"), 1.0), {})
         for d in ("up", "down") for k in range(2)
     ]  # fmt: skip
     rows = {row.name: row for row in measure_confounds(clips).rows}

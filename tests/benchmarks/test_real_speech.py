@@ -20,7 +20,7 @@ from benchmarks.real_speech import (
 )
 from benchmarks.recordings import MeasuredClip, MeasuredRecording, recordings
 from builders.vocalgrad.measuring.observer_accuracy import Rate
-from otoscope.acoustics.confounds import Confounds, Contrasted, measure_confounds, measured_in
+from otoscope.acoustics.confounds import ClipContrasts, Confounds, measure_confounds, measured_in
 from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.statistics.intervals import UNKNOWN, Interval
@@ -46,7 +46,7 @@ def heard_of(n_speakers=6, *, slope=lambda up, k: 2.0 * up - 1, leak=0.0, catego
             row = np.linspace(-1, 1, 16) * (1 if up else -1) + 0.1 * rng.normal(size=16)
             value = {n: rng.normal() for n in measured_in(category)}
             value["pitch"] += leak * up
-            moved = Contrasted(category, *condition, f"s{k}", value, {})
+            moved = ClipContrasts(category, *condition, f"s{k}", value, {})
             clips.append(
                 MeasuredClip(f"p{k}", slope(up, k), row, condition.direction if k else None, moved)
             )

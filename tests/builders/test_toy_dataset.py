@@ -81,7 +81,7 @@ build = partial(building.build, building.Recipe(rows, FEATURES))
 def finish(build, planned):
     text = f"# {planned.corpus.name}\\n\\n{len(planned.plan.shards)} tones.\\n"
     header = {"license": planned.corpus.licence}
-    with building.owned(build.folder, planned.plan):
+    with building.claimed_folder(build.folder, planned.plan):
         building.write_readme(build, features=FEATURES, text=text, header=header)
     return text
 '''

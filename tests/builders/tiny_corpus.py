@@ -7,7 +7,7 @@ from typing import NamedTuple
 import soundfile
 
 from builders.building.finished import FinishedBuild
-from builders.building.folder import owned
+from builders.building.folder import claimed_folder
 from builders.corpora.beeps import open_beeps
 from builders.corpora.folder import open_folder
 from builders.vocalgrad.pages.card import write_card
@@ -60,7 +60,7 @@ def built_from(root, out, *, num_proc=1, overwrite=False, **options):
     """A build with its card."""
     wanted = planned(root, **options)
     built = build(wanted.plan, out, num_proc=num_proc, overwrite=overwrite)
-    with owned(out, wanted.plan):
+    with claimed_folder(out, wanted.plan):
         write_card(built, wanted, OBSERVER, CONFOUNDS)
     return TinyBuild(built, wanted)
 

@@ -21,7 +21,7 @@ from builders.vocalgrad.finishing import finish
 from builders.vocalgrad.measuring.measurement import Verify
 from builders.vocalgrad.planning.build_plan import plan_build
 from builders.vocalgrad.planning.corrections import read_corrections
-from builders.vocalgrad.planning.estimate import TYPICAL_S, BuildSize, estimate, unspoken_plan
+from builders.vocalgrad.planning.estimate import TYPICAL_S, BuildSize, estimate, plan_without_audio
 from builders.vocalgrad.rendering.rows import build as build_dataset
 from otoscope.acoustics.spans import Policy
 from otoscope.cli.options import Overwrite, Profile
@@ -61,7 +61,7 @@ def build(
     progress = ProgressBars()
     out = out or Path("vocalgrad" if profile == "paper" else f"vocalgrad-{profile}")
     if dry_run and options.kind == "voices":
-        unspoken = unspoken_plan(options, _names(categories), profile=profile, beeps=beeps)
+        unspoken = plan_without_audio(options, _names(categories), profile=profile, beeps=beeps)
         _print_size(estimate(unspoken), out)
         typer.echo(f"(no speech was synthesised: {TYPICAL_S:g} s counted for each source)")
         return

@@ -21,7 +21,7 @@ from builders.building.plan import SPLITS
 from builders.building.workers import parallel_map
 from builders.vocalgrad.planning.plan import ClipShard, Plan
 from builders.vocalgrad.planning.survey import decode
-from otoscope.acoustics.confounds import Contrasted, contrasts, measured_in
+from otoscope.acoustics.confounds import ClipContrasts, contrasts, measured_in
 from otoscope.acoustics.design import CONDITIONS, TIERS
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.measures import Track
@@ -63,7 +63,7 @@ class MeasuredClip(NamedTuple):
     no_effect: bool
     slope: float
     direction_with_source: str | None
-    contrasted: Contrasted | None
+    contrasted: ClipContrasts | None
 
 
 class MeasuredShard(NamedTuple):
@@ -146,7 +146,7 @@ def measure_cached(plan: Plan, folder: Path, shard: ClipShard, *, n_each: int) -
 def _from_json(values: list) -> MeasuredClip:
     """A clip from its JSON, where tuples are lists."""
     clip = MeasuredClip(*values)
-    return clip._replace(contrasted=clip.contrasted and Contrasted(*clip.contrasted))
+    return clip._replace(contrasted=clip.contrasted and ClipContrasts(*clip.contrasted))
 
 
 @cache
@@ -200,7 +200,7 @@ def _measure(row: dict, category: str, source: Track) -> MeasuredClip:
     track = GRADIENTS[category].cue(samples, rate, span)
     contrasted = None
     if not row["no_effect"]:
-        contrasted = Contrasted(
+        contrasted = ClipContrasts(
             category, row["tier"], row["curve"], row["direction"], row["source_id"],
             *contrasts(samples, rate, span, measured_in(category)),
         )  # fmt: skip

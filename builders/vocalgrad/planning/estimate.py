@@ -43,7 +43,7 @@ def estimate(plan: Plan) -> BuildSize:
     )
 
 
-def unspoken_plan(
+def plan_without_audio(
     options: CorpusOptions, categories: Sequence[str] | None, *, profile: str = "paper", beeps: bool
 ) -> Plan:
     """The plan of a build from voices without any synthesis, every clip of the typical length.

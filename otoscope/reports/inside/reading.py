@@ -38,7 +38,7 @@ UNREADABLE = (
 )  # fmt: skip
 
 
-class NoStudy(InputError, LookupError):
+class StudyFolderError(InputError, LookupError):
     """A folder that is not a study."""
 
 
@@ -168,14 +168,14 @@ def _about(folder: Path) -> dict[str, Any]:
     path = folder / "study.json"
     if not path.exists():
         if not any((folder / name).is_dir() for name in ("runs", "probes", "features")):
-            raise NoStudy(f"{folder} is not a study; make one with `python -m trainers.study`")
+            raise StudyFolderError(f"{folder} is not a study; `python -m trainers.study` makes one")
         return {}
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise NoStudy(f"{path} cannot be read: {error}") from error
+        raise StudyFolderError(f"{path} cannot be read: {error}") from error
     if not isinstance(about, dict):
-        raise NoStudy(f"{path} is not a JSON object")
+        raise StudyFolderError(f"{path} is not a JSON object")
     return about
 
 

@@ -50,10 +50,10 @@ CROSS_NOTE = (
     "answer follows a factor that the question does not name."
 )
 
-Answered = Sequence[tuple[PerceptionRun, pd.DataFrame]]
+RunAnswers = Sequence[tuple[PerceptionRun, pd.DataFrame]]
 
 
-def bias_table(answered: Answered) -> ReportTable:
+def bias_table(answered: RunAnswers) -> ReportTable:
     """Predictions about clips that rise, that fall, and that do not change, by attribute.
 
     Args:
@@ -214,7 +214,7 @@ def format_tables(runs: Sequence[PerceptionRun]) -> list[ReportTable]:
     ]  # fmt: skip
 
 
-def no_effect_table(answered: Answered) -> ReportTable | None:
+def no_effect_table(answered: RunAnswers) -> ReportTable | None:
     """Accuracy with and without clips that the rules leave unchanged; None without any."""
     rows = []
     for run, answers in answered:

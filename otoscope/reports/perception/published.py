@@ -34,7 +34,7 @@ CATEGORIES = (
     "voice_vibration",
     "volume",
 )
-BEEP_CATEGORIES = ("background_noise", "voice_pitch", "voice_vibration", "volume")
+PUBLISHED_BEEP_COLUMNS = ("background_noise", "voice_pitch", "voice_vibration", "volume")
 VARIANTS = {
     "main": "main",
     "audio_then_query": "audio before the question",
@@ -67,7 +67,7 @@ PUBLISHED: Registry[PublishedTable] = Registry(
         "few_shot": PublishedTable("few-shot", "experiment == 'fewshot_2x2'"),
         # Table 3, where 111 of 240 is printed as 46.3
         "beeps": PublishedTable(
-            "beeps", "experiment == 'beep_ablation'", columns=BEEP_CATEGORIES, ties="up"
+            "beeps", "experiment == 'beep_ablation'", columns=PUBLISHED_BEEP_COLUMNS, ties="up"
         ),
         # Table 15
         "variants": PublishedTable(

@@ -394,7 +394,7 @@ class TestFolder:
     def test_two_builds_do_not_share_a_folder(self, speech, out):
         plan, _, _ = planned(speech)
         with (
-            build_module.owned(out, plan),
+            build_module.claimed_folder(out, plan),
             pytest.raises(BuildError, match="another build is at work"),
         ):
             build(plan, out)

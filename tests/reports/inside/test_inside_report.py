@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from otoscope.cli import app
 from otoscope.probes import decodable, table
 from otoscope.reports.inside.decodable import at_last_layer
-from otoscope.reports.inside.reading import NoStudy, read_study
+from otoscope.reports.inside.reading import StudyFolderError, read_study
 from otoscope.reports.inside.report import write_inside
 from otoscope.reports.inside.tables import layer_maps, position_rows, stage_rows, tables
 from otoscope.reports.inside.transfer import transfer_rows
@@ -246,7 +246,7 @@ def test_the_card_of_the_dataset_tells_synthetic_voices(study, tmp_path, tags, e
 
 
 def test_a_folder_without_a_study_is_rejected(tmp_path):
-    with pytest.raises(NoStudy, match="is not a study"):
+    with pytest.raises(StudyFolderError, match="is not a study"):
         write_inside(tmp_path)
     result = CliRunner().invoke(app, ["inside", str(tmp_path)])
     assert result.exit_code == 2
