@@ -67,12 +67,12 @@ def files(folder):
 def test_asks_all_and_then_nothing(data):
     done = call()
     assert done.exit_code == 0, done.output
-    assert "6 of 6 questions answered, 6 asked now\n6 ok\n100.0 % of them parsed\n" in done.output
+    assert "6 of 6 questions answered, 6 now\n6 ok\n100.0 % of them parsed\n" in done.output
     assert "otoscope report run" in done.output
     assert list(load_run(data / "run")["text"]) == ["increase"] * 6
     again = call()
     assert again.exit_code == 0
-    assert "6 of 6 questions answered, 0 asked now" in again.output
+    assert "6 of 6 questions answered, 0 now" in again.output
     other = call(out="second")
     assert "6 of them from the answer cache" in other.output
     assert "answer cache" not in call("--no-cache", out="third").output
@@ -86,7 +86,8 @@ class TestDryRun:
         assert [f for f in files(data) if "cache" not in f] == before
         hours = (12 * 0.5 + 4 * 0.05) / 3600
         assert (
-            f"--- 16 calls, {hours:.2f} h of audio, price unknown; nothing was asked" in done.output
+            f"--- 16 requests, {hours:.2f} h of audio, price unknown; nothing was sent"
+            in done.output
         )
 
     def test_shows_the_first_question_of_each_prompt_as_it_is_sent(self, data):
@@ -97,17 +98,17 @@ class TestDryRun:
             "Does the volume increase or decrease over time?\n\n"
             'Answer with only one word: "increase" or "decrease".\n'
             "[audio: volume-0, 0.50 s]\n"
-            "(answers increase, decrease; right: decrease; parser paper)\n"
+            "(labels increase, decrease; correct: decrease; parser paper)\n"
         )
         assert shown[2].startswith(
             "rise_fall_audio_first: volume-0|rise_fall_audio_first\n[audio: volume-0, 0.50 s]\nDoes"
         )
-        assert shown[3].startswith("9 calls, ")
+        assert shown[3].startswith("9 requests, ")
 
     def test_says_the_price_and_that_it_is_a_part(self, data):
         done = call("--dry-run", "--limit-sources", 2, model="models_of_mine:Dear")
-        assert "4 calls" in done.output
-        assert "price about 2.00; partial: 2 of 3 sources; nothing was asked" in done.output
+        assert "4 requests" in done.output
+        assert "price about 2.00; partial: 2 of 3 sources; nothing was sent" in done.output
 
 
 class TestExitCodes:
@@ -125,6 +126,7 @@ class TestExitCodes:
             ({"arguments": ("--retry", "refuesd")}, "no status named 'refuesd'"),
             ({"arguments": ("--retry-unparsed",)}, "no limit on tokens to raise"),
             ({"arguments": ("--adapter", "x")}, "takes no option 'adapter'"),
+            ({"arguments": ("--timeout-s", 0)}, "takes no option 'timeout_s'"),
             ({"out": "data"}, "data holds something that is no run"),
             ({"out": "models_of_mine.py"}, "models_of_mine.py"),
         ],
@@ -162,8 +164,8 @@ class TestExitCodes:
     def test_what_failed_is_not_called_answered(self, data):
         done = call(model="models_of_mine:Stormy")
         assert done.exit_code == 0
-        assert "0 of 6 questions answered, 6 asked now\n6 timeout\n" in done.output
-        assert "run again to ask the 6 that ended in timeout or error once more" in done.output
+        assert "0 of 6 questions answered, 6 now\n6 timeout\n" in done.output
+        assert "run again to retry the 6 that ended in timeout or error" in done.output
 
 
 def test_a_part_is_marked(data):
@@ -194,7 +196,7 @@ def test_ranks_of_accelerate(data, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     for rank in "01":
         monkeypatch.setenv("RANK", rank)
-        assert "3 of 3 questions answered, 3 asked now" in call("--no-cache").output
+        assert "3 of 3 questions answered, 3 now" in call("--no-cache").output
     assert files(data / "run" / "answers") == [
         "plan.lock", "rank-000.jsonl", "rank-000.sent", "rank-001.jsonl", "rank-001.sent",
         "world.lock",

@@ -91,8 +91,8 @@ def perception(
 def _check_batches(model: Any, planned: Any, n: int) -> str:
     from otoscope.models.batch_invariance import batch_invariance_check
 
-    asked = [planned.fill(q) for q in list(planned.questions)[:n]]
-    found = batch_invariance_check(model, asked)
+    requests = [planned.fill(q) for q in list(planned.questions)[:n]]
+    found = batch_invariance_check(model, requests)
     lines = [
         f"batches of {found.batch_size}: {len(found.different)} of {found.n_questions} answers "
         "differ from single ones"

@@ -55,7 +55,7 @@ def request_bar() -> Iterator[Callable[[Any], None]]:
 
 
 def preview(planned: Any, model: Any) -> str:
-    """What a run would send and cost, without asking."""
+    """What a run would send and cost."""
     from otoscope.prompts.parts import Text
 
     lines, seen = [], set()
@@ -72,7 +72,7 @@ def preview(planned: Any, model: Any) -> str:
                 lines.append(part.text)
             else:
                 lines.append(f"[audio: {part.id}, {planned.items.facts(part.id)[1]:.2f} s]")
-        lines.append(f"(answers {', '.join(q.labels)}; right: {q.label}; parser {q.parser})")
+        lines.append(f"(labels {', '.join(q.labels)}; correct: {q.label}; parser {q.parser})")
     price = getattr(model, "estimate", None)
     n_characters = sum(len(q.prompt) for q in planned.questions.values())
     cost = (
@@ -81,40 +81,36 @@ def preview(planned: Any, model: Any) -> str:
         else None
     )
     lines.append(
-        f"--- {len(planned.questions):,} calls, {seconds / 3600:.2f} h of audio, price "
+        f"--- {len(planned.questions):,} requests, {seconds / 3600:.2f} h of audio, price "
         + ("unknown" if cost is None else f"about {cost:.2f}")
         + (f"; partial: {planned.partial}" if planned.partial else "")
-        + "; nothing was asked"
+        + "; nothing was sent"
     )
     return "\n".join(lines)
 
 
 def summary(tally: Any, out: Path) -> str:
-    """How a run stands, for a person."""
+    """The state of a run."""
     from otoscope.models.retrying import NOT_FINAL
 
     again = sum(tally.statuses.get(status, 0) for status in NOT_FINAL)
     done = tally.n_before + tally.n_answered - again
-    lines = [f"{done:,} of {tally.n_planned:,} questions answered, {tally.n_answered:,} asked now"]
+    lines = [f"{done:,} of {tally.n_planned:,} questions answered, {tally.n_answered:,} now"]
     if tally.n_repeated:
-        lines.append(
-            f"{tally.n_repeated:,} calls were in flight when a process stopped: asked again"
-        )
+        lines.append(f"{tally.n_repeated:,} requests were in flight at a kill: sent again")
     if tally.n_cached:
         lines.append(f"{tally.n_cached:,} of them from the answer cache")
     if tally.statuses:
         lines.append(", ".join(f"{n:,} {status}" for status, n in sorted(tally.statuses.items())))
     for detail, n in tally.complaints.most_common(1):
-        lines.append(f"{n:,} said: {detail}")
+        lines.append(f"{n:,} failed with: {detail}")
     if again:
-        lines.append(f"run again to ask the {again:,} that ended in timeout or error once more")
+        lines.append(f"run again to retry the {again:,} that ended in timeout or error")
     if tally.n_answered:
         lines.append(f"{100 * tally.n_parsed / tally.n_answered:.1f} % of them parsed")
     if tally.cost is not None:
         lines.append(f"cost {tally.cost:.4f}")
     if tally.stopped:
-        lines.append(
-            f"stopped: {tally.stopped}; the same command goes on, with another limit or none"
-        )
-    lines.append(f"look at it: otoscope report {out}")
+        lines.append(f"stopped: {tally.stopped}; the same command resumes, with another limit")
+    lines.append(f"next: otoscope report {out}")
     return "\n".join(lines)
