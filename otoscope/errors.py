@@ -9,5 +9,10 @@ class InputError(Exception):
     """
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, or its type where it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 class InvalidValue(InputError, ValueError):
     """A value that an option, an argument or a row of a dataset cannot have."""

@@ -74,11 +74,11 @@ def training_inputs(encoder: Any, examples: Sequence[tuple[Any, str]]) -> dict[s
     """Inputs with the right answers appended; labels are of the answers' tokens alone."""
     import torch
 
-    from otoscope.tuning.whole_model import append_answers
+    from otoscope.models.decoding import append_tokens
 
     questions = encoder.encode([request for request, _ in examples]).inputs
     answers = [encoder.answer_tokens(request, answer) for request, answer in examples]
-    inputs = append_answers(questions, answers)
+    inputs = append_tokens(questions, answers, encoder.processor.tokenizer)
     answered = torch.zeros_like(inputs["input_ids"], dtype=torch.bool)
     answered[:, questions["input_ids"].shape[1] :] = True
     ignored = ~answered | (inputs["attention_mask"] == 0)

@@ -7,7 +7,7 @@ each. Nothing here imports torch; adapters import what they need when they are o
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -187,6 +187,11 @@ def description_of(model: Any) -> dict[str, Any]:
     return dict(described() if callable(described) else described)
 
 
+def batch_size_of(model: Any) -> int:
+    """Requests in one call of a model, at least 1."""
+    return max(1, int(getattr(model, "batch_size", 1)))
+
+
 def stream(model: Any, questions: Iterable[Request]) -> Iterator[tuple[int, Answer]]:
     """Answers of any model as they arrive, each with its question's index.
 
@@ -196,20 +201,10 @@ def stream(model: Any, questions: Iterable[Request]) -> Iterator[tuple[int, Answ
     if isinstance(model, Streams):
         yield from model.stream(questions)
         return
-    size = max(1, int(getattr(model, "batch_size", 1)))
-    batch: list[Request] = []
-    first = 0
-    for request in questions:
-        batch.append(request)
-        if len(batch) == size:
-            yield from _answered(model, batch, first)
-            first, batch = first + len(batch), []
-    if batch:
-        yield from _answered(model, batch, first)
-
-
-def _answered(model: Model, batch: list[Request], first: int) -> Iterator[tuple[int, Answer]]:
-    answers = model.answer(batch)
-    if len(answers) != len(batch):
-        raise ModelError(f"the model returned {len(answers)} answers to {len(batch)} questions")
-    yield from enumerate(answers, start=first)
+    size, rest, n_answered = batch_size_of(model), iter(questions), 0
+    while batch := list(islice(rest, size)):
+        answers = model.answer(batch)
+        if len(answers) != len(batch):
+            raise ModelError(f"the model returned {len(answers)} answers to {len(batch)} questions")
+        yield from enumerate(answers, start=n_answered)
+        n_answered += len(batch)

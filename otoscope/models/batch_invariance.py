@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from otoscope.errors import InvalidValue
-from otoscope.models.base import Model, Request
+from otoscope.models.base import Model, Request, batch_size_of
 
 
 class BatchDifference(NamedTuple):
@@ -44,7 +44,7 @@ def batch_invariance_check(model: Model, questions: Sequence[Request]) -> BatchI
     """
     if not questions:
         raise InvalidValue("the batch check needs a question")
-    size = max(1, int(getattr(model, "batch_size", 1)))
+    size = batch_size_of(model)
     batches = [questions[n : n + size] for n in range(0, len(questions), size)]
     together = [answer.text for batch in batches for answer in model.answer(batch)]
     alone = [model.answer([request])[0].text for request in questions]

@@ -23,12 +23,12 @@ class LoopThread:
     It is also closed when Python exits while a generator is not read to its end: after that its
     thread no longer runs, and waiting for it never returns.
 
-    Attributes:
+    Args:
         at_end: Awaited in the loop before it ends, such as the closing of a client.
     """
 
-    def __init__(self) -> None:
-        self.at_end: Callable[[], Coroutine[Any, Any, None]] | None = None
+    def __init__(self, at_end: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
+        self._at_end = at_end
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -44,8 +44,8 @@ class LoopThread:
             return
         atexit.unregister(self.close)
         self.submit(_cancel_others()).result()
-        if self.at_end is not None:
-            self.submit(self.at_end()).result()
+        if self._at_end is not None:
+            self.submit(self._at_end()).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -68,6 +68,8 @@ class KimiAudio:
         Raises:
             ModelError: The package is not installed, or there are no such weights.
         """
+        from huggingface_hub import snapshot_download
+
         try:
             package = importlib.import_module("kimia_infer.api.kimia")
         except ImportError as error:
@@ -78,7 +80,9 @@ class KimiAudio:
             ) from error
         try:
             self._which = identity(name, revision)
-            folder = name if Path(name).is_dir() else _snapshot(name, self._which["commit"])
+            folder = name
+            if not Path(name).is_dir():
+                folder = snapshot_download(name, revision=self._which["commit"])
         except OSError as error:
             raise ModelError(f"no weights of Kimi-Audio at {name!r}: {error}") from error
         self._inner = package.KimiAudio(model_path=folder, load_detokenizer=False)
@@ -157,9 +161,3 @@ class KimiAudio:
 
     def _samples(self, audio: AudioInput) -> tuple[Float[np.ndarray, " n_samples"], bool]:
         return within_window(audio, self.sampling_rate, self.max_audio_s, self._on_long)
-
-
-def _snapshot(name: str, commit: str) -> str:
-    from huggingface_hub import snapshot_download
-
-    return snapshot_download(name, revision=commit)

@@ -7,6 +7,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from otoscope.errors import first_line
 from otoscope.models.base import ModelError
 from otoscope.models.checkpoints import identity
 from otoscope.models.families import FAMILIES, Family
@@ -57,7 +58,7 @@ def load(
     try:
         which = identity(name, revision)
     except (OSError, ValueError) as error:  # ValueError: neither a folder here nor a Hub name
-        raise ModelError(f"no checkpoint {name!r}: {_first_line(error)}") from error
+        raise ModelError(f"no checkpoint {name!r}: {first_line(error)[:300]}") from error
     where: dict[str, Any] = {
         "revision": which.get("commit", revision),
         "trust_remote_code": trust_remote_code,
@@ -87,19 +88,21 @@ def load(
         "own_adapter": None,
         "adapter": None,
     }
-    if family.own_adapter is not None and not _is_there(name, family.own_adapter, where):
-        if adapter is None:
+    if family.own_adapter is not None:
+        if _is_there(name, family.own_adapter, where["revision"]):
+            model = _adapted(model, name, where["revision"], subfolder=family.own_adapter)
+            described["own_adapter"] = family.own_adapter
+        elif adapter is None:
             raise ModelError(
                 f"{name!r} has no folder {family.own_adapter!r}, and {family.model_type} needs "
                 "the adapter in it for audio; give one with --adapter"
             )
-    elif family.own_adapter is not None:
-        model = _adapted(model, name, where["revision"], subfolder=family.own_adapter)
-        described["own_adapter"] = family.own_adapter
     if adapter is not None:
         model, described["adapter"] = _with_adapter(model, adapter)
     model.eval()
-    window_s = _window(family, processor)
+    window_s = family.window
+    if isinstance(window_s, str):
+        window_s = float(attrgetter(window_s)(processor))
     return LoadedModel(model, processor, family, sampling_rate, window_s, own_generation, described)
 
 
@@ -123,7 +126,7 @@ def _library(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise ModelError(
-            f"{module} cannot be imported ({_first_line(error)}); "
+            f"{module} cannot be imported ({first_line(error)[:300]}); "
             'get it with `pip install "otoscope[models]"`'
         ) from error
 
@@ -141,7 +144,7 @@ def _loaded(auto: str, name: str, needs: Sequence[str] = (), **where: Any) -> An
             ) from error
         way = f"it may need `pip install {' '.join(needs)}`; otherwise " if needs else ""
         raise ModelError(
-            f"the {what} of {name!r} cannot be loaded: {_first_line(error)}; {way}{WAY_OUT}"
+            f"the {what} of {name!r} cannot be loaded: {first_line(error)[:300]}; {way}{WAY_OUT}"
         ) from error
 
 
@@ -191,12 +194,6 @@ def _checked(name: str, family: Family, processor: Any, config: Any) -> int:
     return int(extractor.sampling_rate)
 
 
-def _window(family: Family, processor: Any) -> float | None:
-    if isinstance(family.window, str):
-        return float(attrgetter(family.window)(processor))
-    return family.window
-
-
 def _weights(
     transformers: Any,
     family: Family,
@@ -211,7 +208,7 @@ def _weights(
         )
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         raise ModelError(
-            f"the weights of {name!r} cannot be loaded: {_first_line(error)}"
+            f"the weights of {name!r} cannot be loaded: {first_line(error)[:300]}"
         ) from error
     if device_map is None:
         model.to(_own_device())
@@ -231,7 +228,7 @@ def _with_adapter(model: Any, adapter: str) -> tuple[Any, dict[str, Any]]:
     try:
         which = identity(name, revision or None, "adapter_config.json")
     except OSError as error:
-        raise ModelError(f"no adapter {adapter!r}: {_first_line(error)}") from error
+        raise ModelError(f"no adapter {adapter!r}: {first_line(error)[:300]}") from error
     return _adapted(model, name, which.get("commit")), which
 
 
@@ -252,17 +249,13 @@ def _adapted(model: Any, name: str, revision: str | None, subfolder: str | None 
             return peft.PeftModel.from_pretrained(model, name, revision=revision, **options)
         except (OSError, ValueError, RuntimeError, KeyError, UserWarning) as error:
             raise ModelError(
-                f"the adapter {name!r} does not fit this model: {_first_line(error)}"
+                f"the adapter {name!r} does not fit this model: {first_line(error)[:300]}"
             ) from error
 
 
-def _is_there(name: str, folder: str, where: Mapping[str, Any]) -> bool:
+def _is_there(name: str, folder: str, revision: str | None) -> bool:
     if Path(name).is_dir():
         return (Path(name) / folder / "adapter_config.json").is_file()
     from huggingface_hub import file_exists
 
-    return file_exists(name, f"{folder}/adapter_config.json", revision=where["revision"])
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+    return file_exists(name, f"{folder}/adapter_config.json", revision=revision)

@@ -11,6 +11,7 @@ import base64
 import ipaddress
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -69,16 +70,11 @@ class OpenAIServer(Server):
         Raises:
             ModelError: No request can succeed: no such model, no valid key, no server.
         """
-        redactor = Redactor(self.key())
-        loop = LoopThread()
-        try:
-            calls = loop.submit(ChatCalls.begin(self, redactor)).result()
-            loop.at_end = calls.end
+        calls = ChatCalls(self, Redactor(self.key()))
+        with closing(LoopThread(calls.end)) as loop:
             yield from as_they_arrive(
                 loop, map(self.chat_request, questions), calls.answer, n_ahead=2 * self.concurrency
             )
-        finally:
-            loop.close()
 
     def chat_request(self, request: Request) -> ChatRequest | Answer:
         """The messages to send: parts in order, clips as files in base64.

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from otoscope.models.base import Answer, ModelError, Request, description_of
+from otoscope.models.base import Answer, ModelError, Request, batch_size_of, description_of
 
 
 @runtime_checkable
@@ -44,22 +44,14 @@ class OptionLogitsModel:
                 "model with `option_logits(questions, options)`"
             )
         self.model: Any = model
-        self.batch_size = max(1, int(getattr(model, "batch_size", 1)))
+        self.batch_size = batch_size_of(model)
+        self.sampling_rate: int | None = getattr(model, "sampling_rate", None)
+        self.max_audio_s: float | None = getattr(model, "max_audio_s", None)
 
     @property
     def description(self) -> dict[str, Any]:
         """The model's, and how it answers."""
         return {**description_of(self.model), "answers_by": "logits of ' A', ' B' …"}
-
-    @property
-    def sampling_rate(self) -> int | None:
-        """The model's, in Hz."""
-        return getattr(self.model, "sampling_rate", None)
-
-    @property
-    def max_audio_s(self) -> float | None:
-        """The model's."""
-        return getattr(self.model, "max_audio_s", None)
 
     def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """A label each, and the log-probability of each label.

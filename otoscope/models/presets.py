@@ -11,6 +11,8 @@ from typing import Any
 
 from otoscope.registry import Registry
 
+SETTINGS = ("sampled", "temperature", "top_p", "top_k", "repetition_penalty", "seed")
+
 
 @dataclass(frozen=True)
 class Preset:
@@ -42,15 +44,7 @@ class Preset:
 
     def described(self) -> dict[str, Any]:
         """What is set, ready for JSON; the limit on tokens is not part of it."""
-        chosen = {
-            "sampled": self.sampled,
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            "top_k": self.top_k,
-            "repetition_penalty": self.repetition_penalty,
-            "seed": self.seed,
-        }
-        present = {name: value for name, value in chosen.items() if value is not None}
+        present = {name: value for name in SETTINGS if (value := getattr(self, name)) is not None}
         return {"preset": self.name} | present | dict(self.extra)
 
 

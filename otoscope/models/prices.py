@@ -57,16 +57,13 @@ class Price:
         n_in, n_out = usage.get("prompt_tokens"), usage.get("completion_tokens")
         if not isinstance(n_in, int) or not isinstance(n_out, int):
             return None
-        if self.text_in is None or self.text_out is None:
-            return None
         n_audio = (usage.get("prompt_tokens_details") or {}).get("audio_tokens")
         if not isinstance(n_audio, int) or (n_audio == 0 and audio_s > 0):
             n_audio = self._audio_tokens(audio_s)
-        if n_audio is None or (n_audio and self.audio_in is None):
+        if n_audio is None:
             return None
         n_audio = min(n_audio, n_in)
-        paid = (n_in - n_audio) * self.text_in + n_audio * (self.audio_in or 0)
-        return (paid + n_out * self.text_out) / PER
+        return self._total(n_in - n_audio, n_audio, n_out)
 
     def estimate(
         self, *, n_questions: int, audio_s: float, n_characters: int, n_tokens_out: int
@@ -80,13 +77,16 @@ class Price:
             n_tokens_out: The most that one answer may have.
         """
         n_audio = self._audio_tokens(audio_s)
-        if n_audio is None or self.text_in is None or self.text_out is None:
+        if n_audio is None:
             return None
-        if n_audio and self.audio_in is None:
+        return self._total(n_characters / CHARACTERS_PER_TOKEN, n_audio, n_questions * n_tokens_out)
+
+    def _total(self, n_text: float | int, n_audio: int, n_out: int) -> float | None:
+        """The cost of so many tokens; None where one of the prices is not known."""
+        if self.text_in is None or self.text_out is None or (n_audio and self.audio_in is None):
             return None
-        text_in = n_characters / CHARACTERS_PER_TOKEN * self.text_in
-        text_out = n_questions * n_tokens_out * self.text_out
-        return (text_in + n_audio * (self.audio_in or 0) + text_out) / PER
+        paid = n_text * self.text_in + n_audio * (self.audio_in or 0) + n_out * self.text_out
+        return paid / PER
 
     def _audio_tokens(self, audio_s: float) -> int | None:
         if audio_s == 0:

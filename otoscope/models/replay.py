@@ -25,7 +25,6 @@ from otoscope.models.saved_answers import (
 )
 from otoscope.prompts.parts import Question
 
-KEYS = (("question_id",), ("id",), ("benchmark_clip_id", "category"))
 TEXTS = ("text", "raw_response", "response", "answer")
 NOTHING_SAVED = "no saved answer"
 
@@ -125,10 +124,8 @@ def open_human(name: str | None, revision: str | None = None) -> Replay:
         key = (str(row["item_id"]), str(row["category"]))
         _add(saved, key, SavedAnswer(answer, None, 0, where))
     who = annotator or (people[0] if people else None)
-    description = {
-        "kind": "human", "annotator": who, "files": len(paths), "sha256": digest(paths),
-    }  # fmt: skip
-    return Replay(saved, _annotated, description)
+    files = {"files": len(paths), "sha256": digest(paths)}
+    return Replay(saved, _annotated, {"kind": "human", "annotator": who, **files})
 
 
 def _by_clip(question: Question) -> list[Key]:
@@ -177,10 +174,10 @@ def _add(saved: dict[Key, list[SavedAnswer]], key: Key, new: SavedAnswer) -> Non
 def _columns(name: str | None, rows: Sequence[LocatedRow]) -> tuple[Key, str]:
     """The columns of key and text, taken from the first row."""
     columns = list(rows[0][1])
-    key = next((key for key in KEYS if set(key) <= set(columns)), None)
+    key = next((key for key in _KEYS_OF if set(key) <= set(columns)), None)
     text = next((text for text in TEXTS if text in columns), None)
     if key is None or text is None:
-        keys = [" and ".join(key) for key in KEYS]
+        keys = [" and ".join(key) for key in _KEYS_OF]
         wanted = " or ".join(keys if key is None else TEXTS)
         raise ModelError(f"replay: {name} has columns {columns}; it needs {wanted}")
     return key, text

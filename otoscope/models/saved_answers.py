@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from otoscope.errors import first_line
 from otoscope.models.base import ModelError
 
 LOG = logging.getLogger(__name__)
@@ -50,8 +51,7 @@ def read_rows(paths: Sequence[Path]) -> list[LocatedRow]:
         try:
             rows += [(f"{path}: {where}", row) for where, row in reader(path)]
         except (OSError, ValueError, csv.Error) as error:
-            line = (str(error).splitlines() or [type(error).__name__])[0]
-            raise ModelError(f"{path}: cannot be read ({line})") from error
+            raise ModelError(f"{path}: cannot be read ({first_line(error)})") from error
     if not rows:
         raise ModelError(f"{', '.join(map(str, paths))}: no answers in it")
     return rows

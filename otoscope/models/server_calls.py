@@ -30,7 +30,7 @@ LONGEST_BACKOFF_S = 30.0
 NON_RETRYABLE = {401, 403, 404}
 """Statuses that every other request would get too."""
 
-RETRYABLE = (TimeoutError, openai.APITimeoutError, openai.APIConnectionError)
+RETRYABLE = (TimeoutError, openai.APIConnectionError)
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,6 @@ class ChatCalls:
             max_retries=0,
         )
         self._create = self._client.chat.completions.with_raw_response.create
-
-    @classmethod
-    async def begin(cls, server: Server, redactor: Redactor) -> "ChatCalls":
-        """Made within the event loop that its client belongs to."""
-        return cls(server, redactor)
 
     async def end(self) -> None:
         """Closes all connections."""

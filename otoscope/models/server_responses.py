@@ -117,21 +117,20 @@ def usage_of(reply: Mapping[str, Any]) -> dict[str, Any]:
 
 def message_of(body: Any) -> str:
     """The message in an error's body, whichever shape it has."""
-    if isinstance(body, dict):
-        inner = body.get("error", body)
-        if isinstance(inner, dict):
-            return str(inner.get("message") or inner.get("detail") or json.dumps(inner))
-        return str(inner)
-    return "" if body is None else str(body)
+    error = _error_in(body)
+    if isinstance(error, dict):
+        return str(error.get("message") or error.get("detail") or json.dumps(error))
+    return "" if body is None else str(error)
 
 
 def code_of(body: Any) -> str:
     """The error code in a body, or nothing."""
-    if isinstance(body, dict):
-        inner = body.get("error", body)
-        if isinstance(inner, dict):
-            return str(inner.get("code") or inner.get("type") or "")
-    return ""
+    error = _error_in(body)
+    return str(error.get("code") or error.get("type") or "") if isinstance(error, dict) else ""
+
+
+def _error_in(body: Any) -> Any:
+    return body.get("error", body) if isinstance(body, dict) else body
 
 
 def retry_after(

@@ -89,12 +89,10 @@ class Extraction:
         table = self._table(self.question_ids[:1], wanted, lambda n: None)
         n_bytes = {name: table[name].nbytes for name in table.column_names}
         n_bytes[ANSWER] = n_bytes.get(ANSWER, 0) + n_bytes.pop(ANSWER_TOKENS, 0)
-        n_rows = {index: len(self._ids(index)) for index in missing}
+        blocks = [(len(self._ids(index)), sites) for index, sites in missing.items()]
         return ExtractionSize(
-            sum(n_rows[index] for index, sites in missing.items() if sites),
-            sum(
-                n_rows[index] * n_bytes[site] for index, sites in missing.items() for site in sites
-            ),
+            sum(n_rows for n_rows, sites in blocks if sites),
+            sum(n_rows * n_bytes[site] for n_rows, sites in blocks for site in sites),
         )
 
     def run(self, step: Callable[..., None], *, rank: int = 0, world: int = 1) -> ExtractedRows:

@@ -12,7 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from otoscope.models.base import AudioInput, ModelError, Request, description_of
+from otoscope.models.base import (
+    AudioInput,
+    ModelError,
+    Request,
+    batch_size_of,
+    description_of,
+)
 from otoscope.models.transformers_models import TransformersModel
 from otoscope.representations import mel
 
@@ -107,7 +113,7 @@ class CustomModelExtractor(HiddenStateExtractor):
     @property
     def batch_size(self) -> int:
         """As the model declares it, or 1."""
-        return max(1, int(getattr(self.model, "batch_size", 1)))
+        return batch_size_of(self.model)
 
     @property
     def description(self) -> Mapping[str, Any]:

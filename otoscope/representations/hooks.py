@@ -4,10 +4,10 @@ Hooks pool hidden states where they arise, so that nothing larger than the resul
 ends at the deepest requested layer.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -141,27 +141,24 @@ class TransformersExtractor(HiddenStateExtractor):
             if number == max(wanted):
                 raise _AllCollected
 
+        def on_entering(number: int, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            collect(number, args[0] if args else kwargs["hidden_states"])
+
+        def on_leaving(number: int, _: Any, args: tuple[Any, ...], output: Any) -> None:
+            collect(number, output)
+
         for number in wanted:
             # hidden state k enters layer k; the last one leaves the final norm
             if number < len(layers):
-                hook = _on_entering(number, collect)
+                hook = partial(on_entering, number)
                 handle = layers[number].register_forward_pre_hook(hook, with_kwargs=True)
             else:
-                handle = norm.register_forward_hook(
-                    lambda _, args, output, number=number: collect(number, output)
-                )
+                handle = norm.register_forward_hook(partial(on_leaving, number))
             hooks.callback(handle.remove)
 
 
 class _AllCollected(Exception):
     """Ends the forward pass."""
-
-
-def _on_entering(number: int, collect: Callable[[int, Any], None]) -> Callable[..., None]:
-    def hook(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        collect(number, args[0] if args else kwargs["hidden_states"])
-
-    return hook
 
 
 class _Collector:

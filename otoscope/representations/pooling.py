@@ -54,11 +54,10 @@ def pooled(
     )
 
 
-def quarter_ends(length: int, n_parts: int = 4) -> list[int]:
+def quarter_ends(length: int) -> list[int]:
     """The last position of each quarter of a sequence that is not empty.
 
     >>> quarter_ends(10), quarter_ends(2)
     ([1, 4, 6, 9], [0, 0, 1, 1])
     """
-    bounds = np.linspace(0, length, n_parts + 1).astype(int).tolist()
-    return [max(end - 1, start) for start, end in pairwise(bounds)]
+    return [end - 1 for _, end in segments_of(length, 4)]

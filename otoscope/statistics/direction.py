@@ -7,7 +7,14 @@ import numpy as np
 from otoscope.statistics.breakdowns import Scores, break_down, plain
 from otoscope.statistics.chance import chance_p_value
 from otoscope.statistics.intervals import clustered_interval, wilson
-from otoscope.statistics.labels import Column, IndexedAnswers, confusion, index_answers, ratio
+from otoscope.statistics.labels import (
+    Column,
+    IndexedAnswers,
+    confusion,
+    index_answers,
+    of_length,
+    ratio,
+)
 from otoscope.statistics.simulation import SEED, binomial_simulation
 
 DIRECTION_LABELS = ("decrease", "increase")
@@ -50,8 +57,8 @@ def score_directions(
         ValueError: An unknown reference, or lengths that differ.
     """
     indexed = index_answers(references, answers, DIRECTION_LABELS)
-    flags = _of_length("exact flags", exact, len(answers)).astype(bool)
-    names = None if clusters is None else _of_length("clusters", clusters, len(answers)).astype(str)
+    flags = of_length("exact flags", exact, len(answers)).astype(bool)
+    names = None if clusters is None else of_length("clusters", clusters, len(answers)).astype(str)
 
     def score(items: np.ndarray, rng: np.random.Generator) -> Scores:
         chosen = indexed.at(items)
@@ -114,9 +121,3 @@ def _intervals(indexed: IndexedAnswers, rng: np.random.Generator) -> Scores:
         "simulation_high": simulated.high,
         "p_chance": chance_p_value(n_correct, n),
     }
-
-
-def _of_length(what: str, values: Column, n: int) -> np.ndarray:
-    if len(values) != n:
-        raise ValueError(f"{len(values)} {what} for {n} answers")
-    return np.asarray(values)

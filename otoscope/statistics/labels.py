@@ -12,6 +12,17 @@ Column = Sequence[Any] | np.ndarray
 """One value for each item."""
 
 
+def of_length(what: str, values: Column, n: int) -> np.ndarray:
+    """A column as an array.
+
+    Raises:
+        ValueError: It has not one value for each of `n` answers.
+    """
+    if len(values) != n:
+        raise ValueError(f"{len(values)} {what} for {n} answers")
+    return np.asarray(values)
+
+
 def label_names(references: Column, labels: Sequence[str]) -> list[str]:
     """Names of gold labels that may be given as names or as positions in `labels`.
 

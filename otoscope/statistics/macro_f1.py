@@ -12,7 +12,14 @@ from jaxtyping import Float, Int
 
 from otoscope.statistics.breakdowns import Scores, break_down, plain
 from otoscope.statistics.intervals import UNKNOWN, Interval, percentile_interval
-from otoscope.statistics.labels import Column, IndexedAnswers, confusion, index_answers, ratio
+from otoscope.statistics.labels import (
+    Column,
+    IndexedAnswers,
+    confusion,
+    index_answers,
+    of_length,
+    ratio,
+)
 from otoscope.statistics.simulation import SEED
 
 N_RESAMPLES = 2000
@@ -162,9 +169,7 @@ def score_macro_f1(
         ValueError: An unknown reference, or lengths differ.
     """
     indexed = index_answers(references, answers, labels)
-    if clusters is not None and len(clusters) != len(answers):
-        raise ValueError(f"{len(clusters)} clusters for {len(answers)} answers")
-    names = None if clusters is None else np.asarray(clusters).astype(str)
+    names = None if clusters is None else of_length("clusters", clusters, len(answers)).astype(str)
 
     def score(items: np.ndarray, rng: np.random.Generator) -> Scores:
         chosen = indexed.at(items)

@@ -4,7 +4,7 @@ Reproducible training has one clip in a forward pass, as published: the gradient
 depends on no other clip, and on no padding. Otherwise clips share a batch.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ import torch
 
 from otoscope.models.base import Request
 from otoscope.models.batching import BatchSize, in_batches
+from otoscope.models.decoding import append_tokens
 from otoscope.models.transformers_models import TransformersModel
 from otoscope.tuning.adapter import trainable_parameters
 from otoscope.tuning.config import TuningError
@@ -116,7 +117,8 @@ class TrainableModel:
         """For each clip the float32 logits of its answer's positions, `(n_targets, n_tokens)`."""
         requests = [self.fill(name) for name in self.examples.column("question_id", indices)]
         targets = [self.examples.targets[n] for n in indices]
-        inputs = append_answers(self.model.encode(requests).inputs, targets)
+        tokenizer = self.model.loaded.processor.tokenizer
+        inputs = append_tokens(self.model.encode(requests).inputs, targets, tokenizer)
         with self._head_on_answers(max(map(len, targets))):
             logits = self.tuned(**inputs, use_cache=False).logits
         return [own[: len(t)].float() for own, t in zip(logits, targets, strict=True)]
@@ -134,21 +136,6 @@ class TrainableModel:
             yield
         finally:
             handle.remove()
-
-
-def append_answers(inputs: Mapping[str, Any], answers: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """Model inputs of questions, padded on the left, with answers behind, padded on the right.
-
-    Padding repeats the last token of the answer and is masked.
-    """
-    ids, mask = inputs["input_ids"], inputs["attention_mask"]
-    longest = max(map(len, answers))
-    padded = [[*row, *[row[-1]] * (longest - len(row))] for row in answers]
-    real = [[1] * len(row) + [0] * (longest - len(row)) for row in answers]
-    return dict(inputs) | {
-        "input_ids": torch.cat([ids, ids.new_tensor(padded)], dim=1),
-        "attention_mask": torch.cat([mask, mask.new_tensor(real)], dim=1),
-    }
 
 
 def _recompute_activations(model: Any) -> None:

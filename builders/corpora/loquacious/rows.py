@@ -23,6 +23,7 @@ from builders.corpora.reading.dataset_rows import (
     store_audio,
 )
 from otoscope.atomic import write_atomic
+from otoscope.errors import first_line
 from otoscope.progress import Progress
 
 REPOSITORY = "speechbrain/LoquaciousSet"
@@ -149,10 +150,9 @@ class LoquaciousSet(NamedTuple):
                 rows = rows.cast_column(AUDIO, datasets.Audio(decode=False))
             yield from rows
         except (ValueError, OSError) as error:
-            why = (str(error).splitlines() or [type(error).__name__])[0]
             raise CorpusError(
                 f"{self.where}: the columns {', '.join(columns)} of LoquaciousSet cannot be read "
-                f"({why})"
+                f"({first_line(error)})"
             ) from error
 
     def _cache_file(self, content: object) -> Path | None:
