@@ -29,6 +29,7 @@ BELOW["probes"] = (*BELOW["representations"], "representations")
 BELOW["audits"] = (*BELOW["representations"], "representations", "probes")
 BELOW["tuning"] = (*BELOW["audits"], "audits")
 BELOW["reports"] = (*BELOW["audits"], "audits")
+BELOW["cli"] = (*BELOW["reports"], "reports", "tuning", "speech")
 FORBIDDEN = {
     "otoscope": FOLDERS,
     **dict.fromkeys(CORE, HEAVY | ABOVE_CORE),

@@ -87,7 +87,7 @@ def training_inputs(encoder: Any, examples: Sequence[tuple[Any, str]]) -> dict[s
 
 def accuracy(model: Any, splits: Any, categories: Sequence[str]) -> dict[str, dict[str, float]]:
     """Share of right answers in each category, with its interval by source."""
-    from otoscope.responses import PARSERS
+    from otoscope.reports.scoring import score
     from otoscope.statistics.intervals import clustered_interval
 
     rows = splits.rows
@@ -95,12 +95,14 @@ def accuracy(model: Any, splits: Any, categories: Sequence[str]) -> dict[str, di
     for category in categories:
         mine = [n for n, own in enumerate(rows["category"]) if own == category]
         answers = model.answer([splits.fill(rows["question_id"][n]) for n in mine])
-        right = [
-            PARSERS[rows["parser"][n]](answer.text).label == rows["label_name"][n]
-            for n, answer in zip(mine, answers, strict=True)
-        ]
+        scored = score({
+            "status": [answer.status.value for answer in answers],
+            "text": [answer.text for answer in answers],
+            "parser": [rows["parser"][n] for n in mine],
+            "label": [rows["label_name"][n] for n in mine],
+        })  # fmt: skip
         sources = np.array([rows["source_id"][n] or rows["id"][n] for n in mine])
-        interval = clustered_interval(np.array(right, bool), sources)
+        interval = clustered_interval((scored["outcome"] == "correct").to_numpy(bool), sources)
         found[category] = {
             "n": len(mine), "n_sources": len(np.unique(sources)), **interval._asdict(),
         }  # fmt: skip

@@ -208,7 +208,8 @@ class _Dispatcher:
         self.journal.append(question_id, self.numbers[question_id], answer, cached=cached)
         progress = self.progress
         progress.n_answered += 1
-        progress.n_parsed += bool(parser) and PARSERS[parser](answer.text).label is not None
+        if parser and answer.status is Status.OK:
+            progress.n_parsed += PARSERS[parser](answer.text).label is not None
         progress.statuses[answer.status.value] = progress.statuses.get(answer.status.value, 0) + 1
         if answer.detail:
             progress.complaints[answer.detail] += 1

@@ -122,7 +122,4 @@ def model_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., A
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    given = {name: value for name, value in values.items() if not (value is None or value is False)}
-    if given.get("on_long") == "reject":
-        given["on_long"] = "refuse"  # the word that descriptions of models store
-    return given
+    return {name: value for name, value in values.items() if not (value is None or value is False)}

@@ -1,7 +1,7 @@
 """A clip as a model takes it: at the model's rate, as samples or as a file in memory."""
 
 import io
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import soundfile
@@ -9,9 +9,13 @@ import soxr
 from jaxtyping import Float
 
 from otoscope.acoustics import codec
+from otoscope.errors import InvalidValue
 from otoscope.models.base import AudioInput, ModelError
 
-OnLong = Literal["refuse", "flag"]
+OnLong = Literal["reject", "flag"]
+STORED_ON_LONG = {"reject": "refuse", "flag": "flag"}
+"""The words in descriptions of models."""
+
 RESAMPLER = "soxr HQ"
 FORMATS = {"wav": "WAV", "flac": "FLAC"}
 
@@ -32,6 +36,16 @@ def resampled(audio: AudioInput, sampling_rate: int) -> Float[np.ndarray, " n_re
     return soxr.resample(samples, audio.sampling_rate, sampling_rate, quality="HQ")
 
 
+def validate_on_long(on_long: str) -> None:
+    """Rejects any other value than those of `OnLong`.
+
+    Raises:
+        InvalidValue: It is another one.
+    """
+    if on_long not in get_args(OnLong):
+        raise InvalidValue(f"on_long must be 'reject' or 'flag', not {on_long!r}")
+
+
 def within_window(
     audio: AudioInput, sampling_rate: int, window_s: float | None, on_long: OnLong
 ) -> tuple[Float[np.ndarray, " n_samples"], bool]:
@@ -41,15 +55,15 @@ def within_window(
         audio: The clip.
         sampling_rate: Of the model, in Hz.
         window_s: The longest clip that it takes, in seconds; None where there is no limit.
-        on_long: `refuse` a longer one, or `flag` it and give its start.
+        on_long: `reject` a longer one, or `flag` it and give its start.
 
     Raises:
-        ModelError: It is longer and to be refused.
+        ModelError: It is longer and to be rejected.
     """
     samples = resampled(audio, sampling_rate)
     if window_s is None or len(samples) <= window_s * sampling_rate:
         return samples, False
-    if on_long == "refuse":
+    if on_long != "flag":
         raise ModelError(
             f"clip {audio.id!r} lasts {audio.duration_s:.2f} s but the model takes at most "
             f"{window_s:g} s; leave it out, or give its start with --on-long flag"

@@ -48,6 +48,10 @@ class Request:
     question: Question
     parts: tuple[Text | AudioInput, ...]
 
+    def __getattr__(self, name: str) -> Any:
+        new = "; since version 0.2 they are its `audio_inputs`" if name == "sounds" else ""
+        raise AttributeError(f"a Request has no attribute {name!r}{new}", name=name, obj=self)
+
     @property
     def audio_inputs(self) -> tuple[AudioInput, ...]:
         """The clips, in order."""

@@ -49,7 +49,7 @@ class RequestEncoder:
     family: Family
     sampling_rate: int
     window_s: float | None
-    on_long: OnLong = "refuse"
+    on_long: OnLong = "reject"
 
     def encode(self, requests: Sequence[Request]) -> EncodedBatch:
         """A batch of questions that all have clips, or that all have none.

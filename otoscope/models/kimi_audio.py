@@ -19,7 +19,13 @@ import numpy as np
 import soundfile
 from jaxtyping import Float
 
-from otoscope.models.audio import RESAMPLER, OnLong, within_window
+from otoscope.models.audio import (
+    RESAMPLER,
+    STORED_ON_LONG,
+    OnLong,
+    validate_on_long,
+    within_window,
+)
 from otoscope.models.base import Answer, AudioInput, ModelError, Request, Status
 from otoscope.models.batching import free_memory, is_out_of_memory
 from otoscope.models.checkpoints import identity
@@ -55,7 +61,7 @@ class KimiAudio:
         revision: str | None = None,
         *,
         max_new_tokens: int = PRESET.max_new_tokens,
-        on_long: OnLong = "refuse",
+        on_long: OnLong = "reject",
     ) -> None:
         """Loads the weights, without the speech decoder.
 
@@ -63,13 +69,15 @@ class KimiAudio:
             name: A local folder or a Hub repository.
             revision: Of the repository; downloaded here, since the package itself takes the newest.
             max_new_tokens: Most tokens of an answer.
-            on_long: `refuse` a clip longer than `max_audio_s`, or `flag` it and give its start.
+            on_long: `reject` a clip longer than `max_audio_s`, or `flag` it and give its start.
 
         Raises:
             ModelError: The package is not installed, or there are no such weights.
+            InvalidValue: `on_long` is none of these.
         """
         from huggingface_hub import snapshot_download
 
+        validate_on_long(on_long)
         try:
             package = importlib.import_module("kimia_infer.api.kimia")
         except ImportError as error:
@@ -102,7 +110,7 @@ class KimiAudio:
             "dtype": "bfloat16",
             "sampling_rate": self.sampling_rate,
             "max_audio_s": self.max_audio_s,
-            "on_long": self._on_long,
+            "on_long": STORED_ON_LONG[self._on_long],
             "resampler": RESAMPLER,
             "decoding": {"preset": PRESET.name, **SAMPLING},
             "max_new_tokens": self._max_new_tokens,

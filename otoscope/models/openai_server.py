@@ -133,7 +133,7 @@ def open_openai(
     api_key_env: str = "OPENAI_API_KEY",
     preset: str | None = None,
     temperature: float | None = None,
-    max_tokens: int | None = None,
+    max_new_tokens: int | None = None,
     extra: Mapping[str, Any] | None = None,
     sampling_rate: int | None = 16_000,
     audio_format: str = "wav",
@@ -155,7 +155,7 @@ def open_openai(
         api_key_env: Variable that holds the key. A local server needs none.
         preset: A name in `PRESETS`, overridden by the settings below.
         temperature: 0 unless a preset says otherwise.
-        max_tokens: Limit of an answer, 128 unless a preset says otherwise.
+        max_new_tokens: Limit of an answer, 128 unless a preset says otherwise.
         extra: More fields of the request; None drops one, as in
             `{"max_tokens": None, "max_completion_tokens": 128}`.
         sampling_rate: Of what is sent, in Hz; 0 or None sends each clip at its own.
@@ -195,7 +195,7 @@ def open_openai(
             raise ModelError(f"openai: {what} is {value}; at least {least:g}")
     fields = _fields(preset) | {
         key: value
-        for key, value in (("temperature", temperature), ("max_tokens", max_tokens))
+        for key, value in (("temperature", temperature), ("max_tokens", max_new_tokens))
         if value is not None
     }
     fields |= extra or {}

@@ -18,6 +18,14 @@ KINDS_WITHOUT_REVISION = {"constant", "fitted", "random", "replay", "human"}
 EXTRAS = {"openai": "api", "transformers": "models"}
 """What to install for a kind that the core does not carry."""
 
+RENAMED_IMPORTS = {
+    "otoscope.models.sound": "otoscope.models.audio",
+    "sound": "audio",
+    "Asked": "Request",
+    "Sound": "AudioInput",
+}
+"""What a class written for version 0.1 may import from `otoscope.models`."""
+
 
 class ModelSpec(NamedTuple):
     """A key of `MODELS` or a module, the name behind the colon, the revision."""
@@ -114,7 +122,12 @@ def _own_model(module_name: str, class_name: str, options: Mapping[str, Any]) ->
     _import_from_current_folder()
     try:
         found: Any = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
+    except ImportError as error:
+        for old, new in RENAMED_IMPORTS.items():
+            if f"'{old}'" in str(error) and (error.name or "").startswith("otoscope.models"):
+                raise ModelError(f"{where}: {error}; since version 0.2 it is {new!r}") from error
+        if not isinstance(error, ModuleNotFoundError):
+            raise
         if error.name is not None and not f"{module_name}.".startswith(f"{error.name}."):
             raise ModelError(f"{where}: its module needs {error.name!r}, not installed") from error
         raise ModelError(

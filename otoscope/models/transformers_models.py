@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from otoscope.models.audio import RESAMPLER, OnLong
+from otoscope.models.audio import RESAMPLER, STORED_ON_LONG, OnLong, validate_on_long
 from otoscope.models.base import Answer, ModelError, Request, Status
 from otoscope.models.batching import BatchSize, in_batches
 from otoscope.models.decoding import (
@@ -78,7 +78,7 @@ class TransformersModel:
             "part_order": "as asked" if self.encoder.keeps_order() else "set by the chat template",
             "sampling_rate": self.sampling_rate,
             "max_audio_s": self.max_audio_s,
-            "on_long": self.encoder.on_long,
+            "on_long": STORED_ON_LONG[self.encoder.on_long],
             "resampler": RESAMPLER,
             "decoding": self.settings.preset.described(),
             "generation": {k: v for k, v in generation.items() if k not in IGNORED_KEYS},
@@ -164,7 +164,7 @@ class TransformersModel:
 
         Raises:
             ModelError: The model does not take a question: a clip is longer than its window (with
-                `on_long="refuse"`), there are too many clips, or a role that it lacks.
+                `on_long="reject"`), there are too many clips, or a role that it lacks.
         """
         answers: dict[int, Answer] = {}
         alone = self._generation.do_sample or not self.loaded.family.batched
@@ -257,7 +257,7 @@ def open_transformers(
     max_new_tokens: int | None = None,
     preset: str | None = None,
     logprobs: bool = False,
-    on_long: OnLong = "refuse",
+    on_long: OnLong = "reject",
     trust_remote_code: bool = False,
 ) -> TransformersModel:
     """An audio language model of transformers, loaded.
@@ -273,13 +273,15 @@ def open_transformers(
         max_new_tokens: Most tokens of an answer; None takes what the preset says.
         preset: A name in `PRESETS`; None is `greedy`.
         logprobs: Give each label's log-probability, at one more forward pass a label.
-        on_long: `refuse` a clip longer than the model's window, or `flag` it and give its start.
+        on_long: `reject` a clip longer than the model's window, or `flag` it and give its start.
         trust_remote_code: Run code that comes with the checkpoint.
 
     Raises:
         ModelError: The model cannot be used; says why, and the way out.
         LookupError: No such preset.
+        InvalidValue: `on_long` is none of these.
     """
+    validate_on_long(on_long)
     if name is None:
         raise ModelError("name a checkpoint: `--model transformers:PATH_OR_ID@REVISION`")
     if batch_size < 1:

@@ -10,11 +10,15 @@ from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
+from otoscope import claims
 from otoscope.audits.runs import RunError
 from otoscope.reports.scoring import ScoredRun
 
 FIRST_NAMED = ("model", "revision", "adapter", "prompt", "generation", "version")
-NOT_COMPARED = frozenset({"created", "schema", "plan_sha256"})  # plans are compared row by row
+BOOKKEEPING = frozenset({"schema", "columns"})
+"""Keys of run.json that are no settings."""
+
+NOT_COMPARED = frozenset({"created", "plan_sha256"})  # plans are compared row by row
 N_NAMED = 3
 
 
@@ -52,23 +56,21 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Run
     >>> differences({"model": {"name": "a", "seed": 1}}, {"model": {"name": "b", "seed": 1}})
     [RunDifference(name='model.name', first='a', second='b')]
     """
-    flat_first, flat_second = flat_settings(first), flat_settings(second)
-    found = [
-        RunDifference(name, flat_first.get(name), flat_second.get(name))
-        for name in dict.fromkeys((*flat_first, *flat_second))
-        if name not in NOT_COMPARED and flat_first.get(name) != flat_second.get(name)
-    ]
+    settings = flat_settings(first), flat_settings(second)
+    found = (RunDifference(*each) for each in claims.differences(*settings, ignored=NOT_COMPARED))
     return sorted(found, key=lambda d: (_rank(d.name), d.name))
 
 
 def flat_settings(about: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """The content of run.json with dotted names.
+    """The settings in run.json, with dotted names.
 
     >>> flat_settings({"model": {"name": "m", "dtype": None}, "prompts": ["main"]})
     {'model.name': 'm', 'model.dtype': None, 'prompts': ['main']}
     """
     flat: dict[str, Any] = {}
     for name, value in about.items():
+        if not before and name in BOOKKEEPING:
+            continue
         if isinstance(value, Mapping) and value:
             flat |= flat_settings(value, f"{before}{name}.")
         else:

@@ -80,6 +80,8 @@ def audit_run(run: Path | str, *, parser: str | None = None) -> RunAudit:
     """
     (scored,) = score_runs([run])
     ok = scored.answers["status"] == Status.OK.value
+    if parser is None:
+        ok &= scored.answers["parser"] != ""
     answered, others = scored.answers[ok], scored.answers[~ok]
     by_parser = {parser: answered} if parser else dict(list(answered.groupby("parser")))
     statuses = others["status"].where(others["status"].notna(), "unanswered")

@@ -87,7 +87,10 @@ def score(columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
     - `prediction`: the label that the question's parser reads; None unless the call ended well.
     - `rule`: which rule of the parser fired; None unless the call ended well.
     - `exact`: whether the answer is nothing but a word of the parser.
-    - `outcome`: one of `OUTCOMES`, or `unscored` for a parsed answer without a reference label.
+    - `outcome`: one of `OUTCOMES`, or `unscored` for a parsed answer without a reference label and
+      for any answer to a question whose parser is empty.
+
+    A plan without parsers is scored by `DEFAULT_PARSER`.
 
     Raises:
         LookupError: A question names a parser that does not exist.
@@ -95,22 +98,26 @@ def score(columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
     n = len(columns["status"])
     columns = {name: [None] * n for name in OPTIONAL} | dict(columns)
     status, texts = (np.array(columns[name], dtype=object) for name in ("status", "text"))
-    parsers = np.array([name or DEFAULT_PARSER for name in columns["parser"]], dtype=object)
+    parsers = np.array(
+        [DEFAULT_PARSER if name is None else name for name in columns["parser"]], dtype=object
+    )
     prediction, rule = np.full((2, n), None, dtype=object)
     exact = np.zeros(n, dtype=bool)
-    for parser in dict.fromkeys(parsers):
+    for parser in filter(None, dict.fromkeys(parsers)):
         own = np.flatnonzero((parsers == parser) & (status == Status.OK.value))
         parsed = read_answers(texts[own].tolist(), parser)
         prediction[own], rule[own], exact[own] = parsed.labels, parsed.rules, parsed.exact
-    outcomes = list(map(_outcome, status, columns["label"], prediction))
+    outcomes = list(map(_outcome, status, parsers, columns["label"], prediction))
     scored = {"prediction": prediction, "rule": rule, "exact": exact, "outcome": outcomes}
     every = {**columns, "parser": parsers, **scored}
     return pd.DataFrame(every, dtype=object)  # strings would make None NaN
 
 
-def _outcome(status: str | None, label: str | None, prediction: str | None) -> str:
+def _outcome(status: str | None, parser: str, label: str | None, prediction: str | None) -> str:
     if status != Status.OK.value:
         return WITHOUT_ANSWER[status]
+    if not parser:
+        return UNSCORED
     if prediction is None:
         return "unparsed"
     if label is None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from otoscope.audits.items import Items
 from otoscope.audits.runs import ANSWER_SCHEMA, attempts, deciding
 from otoscope.registry import UnknownName
-from otoscope.reports.scoring import score_runs
+from otoscope.reports.scoring import DEFAULT_PARSER, score_runs
 from otoscope.reports.terminal import indented, setting, visible
 from otoscope.responses import PARSERS, Parsed
 from otoscope.responses.signs import Signs, signs_of
@@ -30,7 +30,7 @@ class ParsedAttempt(NamedTuple):
         line: Its line of the answers file.
         decides: Whether it is the one that is scored.
         parsed: For each parser what it reads in the text.
-        signs: Of the text, for the question's own parser.
+        signs: Of the text, for the question's own parser, or the default where it has none.
     """
 
     line: Mapping[str, Any]
@@ -127,7 +127,7 @@ def _unknown(name: str, run: Path | str, ids: Iterable[str], question_ids: Itera
 def _with_attempts(row: dict[str, Any], lines: list[dict[str, Any]]) -> QuestionRecord:
     numbered = [{**line, "position": i} for i, line in enumerate(lines)]
     last = deciding(numbered).get(row["question_id"], {}).get("position")
-    own = PARSERS[row["parser"]]
+    own = PARSERS[row["parser"] or DEFAULT_PARSER]
     found = tuple(
         ParsedAttempt(
             line,
@@ -164,7 +164,7 @@ def _question(question: QuestionRecord) -> list[str]:
         indented(row["prompt"] or "", "  | "),
         f"  labels  {visible(setting(row['labels']))}",
         f"  reference  {visible(setting(row['label']))}",
-        f"  outcome  {row['outcome']}: {visible(prediction)} (parser {visible(parser)})",
+        f"  outcome  {row['outcome']}: {visible(prediction)} (parser {visible(parser or 'none')})",
     ]
     if not question.attempts:
         lines.append("  no answer")

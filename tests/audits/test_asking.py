@@ -55,6 +55,10 @@ class TestAskedOnce:
         assert (first.n_before, first.n_answered, first.n_parsed) == (0, 5, 5)
         assert (second.n_before, second.n_answered, second.n_repeated) == (5, 0, 0)
 
+    def test_only_answers_that_ended_well_count_as_parsed(self, ask):
+        progress = ask(RecordingModel(lambda _: Answer("increase", Status.REFUSED)))
+        assert (progress.n_answered, progress.n_parsed) == (5, 0)
+
     @pytest.mark.parametrize("status", list(Status))
     def test_only_timeouts_and_errors_are_asked_again(self, ask, status):
         model = InTurn(status)
@@ -197,6 +201,14 @@ class TestTheModelFails:
         with pytest.raises(ModelError, match=f"failed with {type(error).__name__}: .*volume-0"):
             ask(RecordingModel(say))
 
+    def test_because_it_uses_an_old_name(self, ask):
+        class Old:
+            def answer(self, questions):
+                return [Answer(str(len(request.sounds))) for request in questions]
+
+        with pytest.raises(ModelError, match=r"'sounds'; since .* its `audio_inputs`"):
+            ask(Old())
+
     def test_with_an_interrupt(self, ask):
         def say(question_id):
             if question_id.startswith("volume-2"):
@@ -213,7 +225,7 @@ class TestTheModelFails:
             def answer(self, questions):
                 return [Answer("increase")] * n
 
-        with pytest.raises(ModelError, match=f"2 questions were asked but {n} answers came back"):
+        with pytest.raises(ModelError, match=f"the model returned {n} answers to 2 questions"):
             ask(Miscounting(batch_size=2))
 
     def test_to_answer_all_that_it_streams(self, ask):

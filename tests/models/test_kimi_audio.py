@@ -148,6 +148,11 @@ def test_a_long_clip_is_rejected_or_flagged(kimi, tmp_path):
     assert len(flagging._inner.calls[0][2][0][0]) == 30 * 16000
 
 
+def test_the_stored_word_of_a_rejected_clip_is_that_of_version_0_1(kimi, tmp_path):
+    assert kimi.description()["on_long"] == "refuse"
+    assert KimiAudio(str(tmp_path), on_long="reject").description() == kimi.description()
+
+
 def test_no_memory_is_an_error_of_that_question(kimi, monkeypatch):
     pytest.importorskip("torch", reason="memory is given back through torch")
     monkeypatch.setattr(StandIn, "error", RuntimeError("CUDA out of memory. Tried"))

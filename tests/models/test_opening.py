@@ -1,5 +1,6 @@
 """From the text behind `--model` to a model."""
 
+import inspect
 import re
 import sys
 import textwrap
@@ -8,9 +9,12 @@ from pathlib import Path
 import pytest
 from chat_server import asked
 
+from otoscope.errors import InputError
 from otoscope.models import MODELS
 from otoscope.models.base import ModelError, stream
+from otoscope.models.kimi_audio import KimiAudio
 from otoscope.models.opening import ModelSpec, open_model, parse_spec
+from otoscope.models.transformers_models import open_transformers
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -74,8 +78,17 @@ def test_every_kind_is_where_the_table_says():
 
 
 def test_options_reach_the_model_and_none_means_not_given():
-    model = open_model("openai:x", base_url="http://localhost:1/v1", max_tokens=5, preset=None)
+    model = open_model("openai:x", base_url="http://localhost:1/v1", max_new_tokens=5, preset=None)
     assert model.description["settings"]["max_tokens"] == 5
+
+
+@pytest.mark.parametrize("word", ["refuse", "truncate", ""])
+def test_what_to_do_with_long_clips_is_one_of_two_words(word, tmp_path):
+    for opener in (open_transformers, KimiAudio.__init__):
+        unchecked = inspect.unwrap(opener)  # types are checked in tests alone
+        arguments = [object()] * (opener is not open_transformers)
+        with pytest.raises(InputError, match=f"on_long must be 'reject' or 'flag', not '{word}'"):
+            unchecked(*arguments, str(tmp_path), on_long=word)
 
 
 def test_none_is_not_given_even_where_nothing_is_taken():
@@ -163,6 +176,26 @@ class TestOwnModel:
         )
         with pytest.raises(ModelError, match=r"Mine.heard: .*'input_fingerprint'"):
             open_model("own_d:Mine")
+
+    @pytest.mark.parametrize(
+        ("line", "new"),
+        [
+            ("from otoscope.models.sound import resampled", "otoscope.models.audio"),
+            ("import otoscope.models.sound", "otoscope.models.audio"),
+            ("from otoscope.models import sound", "audio"),
+            ("from otoscope.models.base import Asked", "Request"),
+            ("from otoscope.models.base import Answer, Sound", "AudioInput"),
+        ],
+    )
+    def test_an_import_of_an_old_name_is_an_error_that_has_the_new_one(self, here, line, new):
+        self.write(here, "own_e", f"{line}\n")
+        with pytest.raises(ModelError, match=f"own_e:Mine: .*since version 0.2 it is '{new}'"):
+            open_model("own_e:Mine")
+
+    def test_another_import_error_stays(self, here):
+        self.write(here, "own_f", "from otoscope.models.base import Asking\n")
+        with pytest.raises(ImportError, match="Asking"):
+            open_model("own_f:Mine")
 
     def test_a_module_that_misses_something_says_what(self, here):
         self.write(here, "own_b", "import surely_not_installed\n")

@@ -236,6 +236,13 @@ class TestWindow:
         with pytest.raises(ModelError, match=r"lasts .* but the model takes at most"):
             model.answer([ask("Louder?", clip(seconds=self.too_long(model), rate=16000))])
 
+    def test_the_stored_word_for_it_is_that_of_version_0_1(self, model, family, checkpoints):
+        named = open_transformers(
+            checkpoints[family], batch_size=4, max_new_tokens=6, on_long="reject"
+        )
+        assert named.description() == model.description()
+        assert named.description()["on_long"] == "refuse"
+
     def test_or_its_start_is_used_and_flagged(self, model, family, checkpoints):
         flagging = open_transformers(checkpoints[family], on_long="flag", max_new_tokens=6)
         long = clip(seconds=self.too_long(model), rate=16000)

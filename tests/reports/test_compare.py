@@ -9,7 +9,7 @@ import pytest
 from otoscope.audits.runs import RunError
 from otoscope.models.base import Answer, Status
 from otoscope.reports.compare import compare
-from otoscope.reports.pairing import differences
+from otoscope.reports.pairing import differences, flat_settings
 from otoscope.reports.parse_audit import audit_run
 from otoscope.reports.show import show
 from tests.reports.written_runs import question, right_or_wrong, write_run
@@ -353,6 +353,16 @@ class TestWhatDiffers:
             ("otoscope_version", "1", "2"),
             ("audit", "a", "b"),
         ]
+
+    def test_columns_and_schema_are_no_settings(self, tmp_path):
+        old, new = (write_run(tmp_path / name, [question("x")], model="m") for name in "ab")
+        about = json.loads((old / "run.json").read_text())
+        del about["columns"]
+        (old / "run.json").write_text(json.dumps(about | {"schema": 1}))
+        assert compare(old, new).different == ()
+        settings = flat_settings(about | {"m": {"columns": 2}})
+        assert settings == {**flat_settings(about), "m.columns": 2}
+        assert not {name.split(".")[0] for name in settings} & {"schema", "columns"}
 
     def test_texts_that_differ_under_one_name_are_named(self, tmp_path):
         a = write_run(tmp_path / "a", [question("x"), question("y")])

@@ -8,6 +8,7 @@ import pytest
 from otoscope.audits.runs import RunError
 from otoscope.models.base import Answer, Status
 from otoscope.reports.parse_audit import audit_run
+from otoscope.reports.show import show
 from tests.reports.written_runs import question, write_run
 
 ANSWERS = [
@@ -50,6 +51,14 @@ def test_one_parser_for_all(run):
     assert found.by_parser["paraphrase"].by_rule["one direction"] == 5
     with pytest.raises(LookupError, match="did you mean 'strict'"):
         audit_run(run, parser="strct")
+
+
+def test_a_question_without_a_parser_is_not_parsed(tmp_path):
+    written = write_run(tmp_path, [question("a", parser="")], [("a|main", "Up it goes")])
+    found = audit_run(written)
+    assert (found.by_parser, found.not_parsed) == ({}, {("ok", "Up it goes"): 1})
+    assert set(audit_run(written, parser="paper").by_parser) == {"paper"}
+    assert "unscored: no prediction (parser none)" in show(written, "a").text()
 
 
 def test_csv_holds_texts_as_they_came(tmp_path):

@@ -5,13 +5,29 @@ from types import SimpleNamespace
 
 import pytest
 
-from trainers.listener import LISTENERS, validate_no_shared_source
+from otoscope.models.base import Answer, Status
+from trainers.listener import LISTENERS, accuracy, validate_no_shared_source
 from trainers.listener_data import FINAL_RATE_SHARE, ListenerConfig, ListenerError
 from trainers.tiny_audio_model import TinyModelSize, tiny_audio_model
 
 
 def splits(*source_ids):
     return SimpleNamespace(rows={"source_id": list(source_ids)})
+
+
+def test_accuracy_counts_answers_as_reports_do():
+    answers = [
+        Answer("increase"), Answer("increase", Status.REFUSED), Answer("decrease"), Answer("?"),
+    ]  # fmt: skip
+    n = len(answers)
+    rows = {
+        "category": ["echo"] * n, "question_id": [*"abcd"], "id": [*"abcd"],
+        "parser": ["paper"] * n,
+        "source_id": [*"abcd"], "label_name": ["increase"] * n,
+    }  # fmt: skip
+    data = SimpleNamespace(rows=rows, fill=str)
+    found = accuracy(SimpleNamespace(answer=lambda requests: answers), data, ["echo"])
+    assert (found["echo"]["n"], found["echo"]["estimate"]) == (4, 0.25)
 
 
 def test_training_sources_are_not_tested():

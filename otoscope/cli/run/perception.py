@@ -68,8 +68,6 @@ def perception(
     from otoscope.models.retrying import PUBLISHED_MAX_NEW_TOKENS, RetryPolicy
 
     policy = RetryPolicy(retry or (), PUBLISHED_MAX_NEW_TOKENS if retry_unparsed else None)
-    if model.startswith("openai:") and "max_new_tokens" in model_options:
-        model_options["max_tokens"] = model_options.pop("max_new_tokens")
     opened = open_model(model, **model_options)
     planned = plan(
         dataset, configs=config or (), prompts=prompt or (), split=split, revision=revision,
