@@ -22,7 +22,7 @@ listener: $(VENV)/ready  ## A tiny audio language model that answers about volum
 	$(LISTENING) --profile controlled --out demo/listening/controlled
 	$(BIN)/python -m trainers.listener --dataset demo/listening/paper --out demo/listener
 
-test: $(VENV)/ready  ## Everything that takes seconds
+test: $(VENV)/ready  ## All tests that take seconds
 	$(PYTEST) -n 2 -m "not slow"
 
 test-slow: $(VENV)/ready  ## The rest: real recordings, kills, whole builds
