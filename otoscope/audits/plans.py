@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from otoscope.audits.items import Items
 from otoscope.claims import differences
+from otoscope.errors import InvalidValue
 from otoscope.models.base import Request
 from otoscope.prompts.parts import Clip, Question
 
@@ -26,6 +27,26 @@ CORE: Columns = {
     "audio_s": pa.float64(),
 }
 """Columns of every plan."""
+
+ANSWER_SCHEMA = pa.schema(
+    {
+        "attempt": pa.int64(),
+        "text": pa.string(),
+        "status": pa.string(),
+        "audio_truncated": pa.bool_(),
+        "text_truncated": pa.bool_(),
+        "n_tokens_in": pa.int64(),
+        "n_tokens_out": pa.int64(),
+        "wall_s": pa.float64(),
+        "logprobs": pa.string(),
+        "cost": pa.float64(),
+        "detail": pa.string(),
+        "first_text": pa.string(),
+        "cached": pa.bool_(),
+        "time": pa.string(),
+    }
+)
+"""Columns that `load_run` adds to a plan."""
 
 LABELS: Columns = {"label": TEXT, "labels": TEXTS}
 """Columns that an audit with closed answers declares."""
@@ -61,8 +82,24 @@ class Plan:
         partial: str = "",
         choices: Mapping[str, Any] | None = None,
     ) -> None:
-        """Takes what an audit decided; `columns` are those it declares beside the core ones."""
-        self.questions = {question.question_id: question for question in questions}
+        """Takes what an audit decided; `columns` are those it declares beside the core ones.
+
+        A question that is given twice is asked once.
+
+        Raises:
+            InvalidValue: Two questions share an id, or a column has a name that is taken.
+        """
+        self.questions: dict[str, Question] = {}
+        for question in questions:
+            if self.questions.setdefault(question.question_id, question) != question:
+                raise InvalidValue(
+                    f"two questions of the plan have the id {question.question_id!r}"
+                )
+        for name, kind in columns.items():
+            if name in ANSWER_SCHEMA.names or kind != CORE.get(name, kind):
+                raise InvalidValue(
+                    f"a plan has no {kind} column {name!r} of its own: the name is taken"
+                )
         self.items = items or Items(())
         self.columns: Columns = {**CORE, **columns}
         self.partial = partial
@@ -78,7 +115,8 @@ class Plan:
         """The table's rows.
 
         A declared column has the value in the question's `columns`, else the question's attribute
-        of that name, else the value in the dataset's row.
+        of that name, else the value in the dataset's row. An empty `category` or `attribute` of a
+        question stands for the row's.
         """
         by_id = {row["id"]: row for row in self.items.rows}
         return [self._row(q, by_id.get(q.id, {})) for q in self.questions.values()]
@@ -88,6 +126,8 @@ class Plan:
         known = {
             **row,
             **vars(question),
+            "category": question.category or row.get("category") or "",
+            "attribute": question.attribute or row.get("attribute") or "",
             **question.columns,
             "prompt": question.prompt,
             "audio_ids": question.clips,

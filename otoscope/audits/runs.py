@@ -20,32 +20,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from otoscope.atomic import write_atomic
-from otoscope.audits.plans import SCHEMA_1_COLUMNS, Columns, plan_difference, plan_sha256
+from otoscope.audits.plans import (
+    ANSWER_SCHEMA,
+    SCHEMA_1_COLUMNS,
+    Columns,
+    plan_difference,
+    plan_sha256,
+)
 from otoscope.claims import FolderKind, locked
 from otoscope.errors import InputError
 from otoscope.models.retrying import NOT_FINAL
 
 SCHEMA = 2
 READABLE = (1, SCHEMA)
-
-ANSWER_SCHEMA = pa.schema(
-    {
-        "attempt": pa.int64(),
-        "text": pa.string(),
-        "status": pa.string(),
-        "audio_truncated": pa.bool_(),
-        "text_truncated": pa.bool_(),
-        "n_tokens_in": pa.int64(),
-        "n_tokens_out": pa.int64(),
-        "wall_s": pa.float64(),
-        "logprobs": pa.string(),
-        "cost": pa.float64(),
-        "detail": pa.string(),
-        "first_text": pa.string(),
-        "cached": pa.bool_(),
-        "time": pa.string(),
-    }
-)
 
 
 class RunError(InputError, RuntimeError):

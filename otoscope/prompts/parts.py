@@ -44,8 +44,8 @@ class Question:
         label: The right answer, one of `labels`, or None where there is none and only shares of
             answers are of interest.
         parser: A name in `otoscope.responses.PARSERS`, or empty where answers are not parsed.
-        category: The row's category.
-        attribute: The words asked about.
+        category: The row's category; empty takes the dataset's.
+        attribute: The words asked about; empty takes the dataset's.
         columns: Values of plan columns that the audit declares and the dataset lacks.
     """
 

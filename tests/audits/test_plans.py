@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +17,7 @@ from otoscope.audits.plans import CORE, LABELS, TEXT, Plan
 from otoscope.audits.running import Audit
 from otoscope.audits.runs import RunError, load_run, read_about, write_plan
 from otoscope.cli import app
+from otoscope.errors import InputError
 from otoscope.models.base import Answer
 from otoscope.prompts.parts import Clip, Question, Text
 from tests.audits.models import RecordingModel
@@ -175,6 +177,37 @@ class TestAnyQuestion:
         assert pair["audio_ids"] == ["volume-0", "volume-1"]
         assert pair["audio_s"] == pytest.approx(0.1)
         assert pair["order"] == "01"
+
+    def test_leaves_category_and_attribute_to_the_dataset(self):
+        def row(question, dataset):
+            columns = {**LABELS, "category": TEXT, "attribute": TEXT}
+            return Plan([question], Items([("", dataset)]), columns=columns).rows()[0]
+
+        data = in_memory(rows(1))
+        found = row(Question("volume-0|t", "volume-0", "t", (Clip("volume-0"),)), data)
+        assert (found["category"], found["attribute"], found["label"]) == ("volume",) * 2 + (None,)
+        named = Question(
+            "volume-0|t", "volume-0", "t", (), category="echo", columns={"attribute": ""}
+        )
+        assert [row(named, data)[name] for name in ("category", "attribute")] == ["echo", ""]
+        unknown = Question("x|t", "x", "t", ())
+        assert [row(unknown, data)[name] for name in ("category", "attribute")] == ["", ""]
+
+    def test_has_an_id_of_its_own(self):
+        one = Question("a|t", "a", "t", (Text("Up?"),))
+        assert list(Plan([one, replace(one)]).questions) == ["a|t"]
+        with pytest.raises(InputError, match=r"two questions of the plan have the id 'a\|t'"):
+            Plan([one, replace(one, parts=(Text("Down?"),))])
+
+    @pytest.mark.parametrize(
+        ("name", "kind"), [("text", TEXT), ("status", pa.int64()), ("prompt", pa.int64())]
+    )
+    def test_has_no_column_of_a_name_that_is_taken(self, name, kind):
+        with pytest.raises(InputError, match=f"no {kind} column '{name}' of its own: the name is"):
+            Plan([], columns={name: kind})
+
+    def test_may_declare_a_core_column_as_it_is(self):
+        assert Plan([], columns={"prompt": TEXT}).columns == CORE
 
     def test_runs_as_any_audit_does(self, tmp_path):
         class Checked(RecordingModel):

@@ -5,6 +5,8 @@ import os
 import pytest
 from typer.testing import CliRunner
 
+from otoscope.audits import AUDITS, Audit
+from otoscope.audits.perception import plan
 from otoscope.audits.runs import load_run, read_about
 from otoscope.cli import app
 from tests.audits.tiny_dataset import clip, row, rows, write
@@ -78,7 +80,23 @@ def test_asks_all_and_then_nothing(data):
     assert "answer cache" not in call("--no-cache", out="third").output
 
 
+OTHER = Audit("other", plan)
+
+
+def test_the_audit_is_that_of_the_table(data, monkeypatch):
+    monkeypatch.setitem(AUDITS, "perception", f"{__name__}:OTHER")
+    assert call().exit_code == 0
+    assert read_about(data / "run")["audit"] == "other"
+
+
 class TestDryRun:
+    def test_a_limit_on_tokens_is_one_option_for_every_model(self, data):
+        for model in ("openai:x", "constant:up"):
+            done = call(
+                "--max-new-tokens", "5", "--base-url", "http://[::1]/v1", "--dry-run", model=model
+            )
+            assert (done.exit_code == 0) == (model == "openai:x"), done.output
+
     def test_writes_nothing_and_counts_right(self, data):
         before = files(data)
         done = call("--dry-run", "--prompt", "main", "--prompt", "change", model="observer")

@@ -53,12 +53,13 @@ def meld(
 
     The same command resumes a run that was stopped.
     """
-    from otoscope.audits.meld import plan, run
+    from otoscope.audits import open_audit
     from otoscope.models.opening import open_model
     from otoscope.models.option_logits import OptionLogitsModel
 
+    audit = open_audit("meld")
     reader = OptionLogitsModel(open_model(model, **model_options))
-    planned = plan(
+    planned = audit.plan(
         dataset, split=split, revision=revision, limit_dialogues=limit_dialogues,
         leave_out_missing=leave_out_missing,
     )  # fmt: skip
@@ -66,6 +67,6 @@ def meld(
         typer.echo(preview(planned, reader))
         return
     ask(
-        run, dataset, reader.model, out=out, planned=planned, spec=model, reuse_answers=cache,
+        audit, dataset, reader.model, out=out, planned=planned, spec=model, reuse_answers=cache,
         audio_input_check=audio_input_check,
     )  # fmt: skip

@@ -62,14 +62,15 @@ def perception(
     The same command resumes a run that was stopped. `accelerate launch -m otoscope.cli run …`
     spreads it over processes.
     """
+    from otoscope.audits import open_audit
     from otoscope.audits.audio_input import bandwidth_warning
-    from otoscope.audits.perception import plan, run
     from otoscope.models.opening import open_model
     from otoscope.models.retrying import PUBLISHED_MAX_NEW_TOKENS, RetryPolicy
 
+    audit = open_audit("perception")
     policy = RetryPolicy(retry or (), PUBLISHED_MAX_NEW_TOKENS if retry_unparsed else None)
     opened = open_model(model, **model_options)
-    planned = plan(
+    planned = audit.plan(
         dataset, configs=config or (), prompts=prompt or (), split=split, revision=revision,
         cross_attribute=cross_attribute, limit_sources=limit_sources,
     )  # fmt: skip
@@ -81,7 +82,7 @@ def perception(
     if batch_invariant_check:
         typer.echo(_check_batches(opened, planned, batch_invariant_check))
     ask(
-        run, dataset, opened, out=out, planned=planned, spec=model, reuse_answers=cache,
+        audit, dataset, opened, out=out, planned=planned, spec=model, reuse_answers=cache,
         audio_input_check=audio_input_check, retry=policy, max_cost=max_cost,
     )  # fmt: skip
 

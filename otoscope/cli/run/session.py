@@ -9,7 +9,7 @@ import typer
 
 
 def ask(
-    run: Callable[..., Any],
+    audit: Any,
     dataset: str,
     model: Any,
     *,
@@ -17,7 +17,7 @@ def ask(
     reuse_answers: bool,
     **settings: Any,
 ) -> None:
-    """Runs an audit with a progress bar, prints its summary; exits with code 3 at a limit."""
+    """Runs an `Audit` with a progress bar, prints its summary; exits with code 3 at a limit."""
     from otoscope.audits.answer_cache import AnswerCache
     from otoscope.folders import cache_folder
 
@@ -27,7 +27,7 @@ def ask(
             cache = AnswerCache(cache_folder() / "answers.sqlite")
             stack.callback(cache.close)
         on_answer = stack.enter_context(request_bar())
-        tally = run(dataset, model, out=out, cache=cache, on_answer=on_answer, **settings)
+        tally = audit.run(dataset, model, out=out, cache=cache, on_answer=on_answer, **settings)
     typer.echo(summary(tally, out))
     if tally.stopped:
         raise typer.Exit(3)
@@ -72,7 +72,9 @@ def preview(planned: Any, model: Any) -> str:
                 lines.append(part.text)
             else:
                 lines.append(f"[audio: {part.id}, {planned.items.facts(part.id)[1]:.2f} s]")
-        lines.append(f"(labels {', '.join(q.labels)}; correct: {q.label}; parser {q.parser})")
+        lines.append(
+            f"(labels {', '.join(q.labels)}; correct: {q.label}; parser {q.parser or 'none'})"
+        )
     price = getattr(model, "estimate", None)
     n_characters = sum(len(q.prompt) for q in planned.questions.values())
     cost = (
