@@ -77,8 +77,7 @@ def generate(
     """An answer for each row of `inputs`.
 
     Args:
-        model: A transformers model.
-        tokenizer: Its own.
+        model, tokenizer: Of transformers.
         inputs: Padded on the left; `input_ids` is `(n_questions, n_tokens)`.
         config: From `generation_config`.
         seed: Set right before, when it is not None.
@@ -132,8 +131,7 @@ def label_log_probabilities(
     a comparison of labels has to take into account.
 
     Args:
-        model: A transformers model.
-        tokenizer: Its own.
+        model, tokenizer: Of transformers.
         inputs: Padded on the left; `input_ids` is `(n_questions, n_tokens)`.
         labels: Of each question; an empty one gives None.
     """

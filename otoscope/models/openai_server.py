@@ -112,10 +112,8 @@ class OpenAIServer(Server):
 
     def estimate(self, *, n_questions: int, audio_s: float, n_characters: int) -> float | None:
         """Upper estimate of the cost without retries; None where no price or rate is known."""
-        if self.price is None:
-            return None
         limit = self.fields.get(self.limit_field)
-        if limit is None:
+        if self.price is None or limit is None:
             return None
         return self.price.estimate(
             n_questions=n_questions,
@@ -193,11 +191,8 @@ def open_openai(
     ):
         if value < least:
             raise ModelError(f"openai: {what} is {value}; at least {least:g}")
-    fields = _fields(preset) | {
-        key: value
-        for key, value in (("temperature", temperature), ("max_tokens", max_new_tokens))
-        if value is not None
-    }
+    given = {"temperature": temperature, "max_tokens": max_new_tokens}
+    fields = _fields(preset) | {key: value for key, value in given.items() if value is not None}
     fields |= extra or {}
     return OpenAIServer(
         model=name,

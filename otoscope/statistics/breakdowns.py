@@ -25,10 +25,8 @@ def break_down(
     for each name, whose values share it in that order: the published way with categories.
 
     Args:
-        n_items: Number of items.
         by: Name of a breakdown to its value for each item.
         score: From the positions of items and a generator to their scores.
-        seed: Seed of the generators.
 
     Raises:
         InvalidValue: A breakdown of another length, or one named like a score.

@@ -12,11 +12,6 @@ def chance_p_value(n_correct: int, n: int, *, chance: float = 0.5) -> float:
     >>> chance_p_value(1, 8)  # 2 · (1 + 8) / 256
     0.0703125
 
-    Args:
-        n_correct: Number of correct answers.
-        n: Number of answers.
-        chance: The chance level.
-
     Raises:
         ValueError: Impossible counts, or a chance outside [0, 1].
     """

@@ -35,7 +35,6 @@ def clustered_difference(
         first, second: Whether each answer is correct; item i is the same question.
         clusters: Which cluster (source clip) each question belongs to.
         groups: Groups of equal weight whatever their size, such as categories.
-        confidence: Coverage, 0.95 by default.
 
     Raises:
         ValueError: Lengths differ, or a confidence outside (0, 1).

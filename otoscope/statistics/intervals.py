@@ -67,7 +67,6 @@ def clustered_interval(
         clusters: Cluster (source clip) of each item: names or numbers.
         groups: Groups of equal weight whatever their size: with the labels, the estimate is the
             balanced accuracy. A cluster may have items of several groups.
-        confidence: Coverage, 0.95 by default.
 
     Raises:
         ValueError: Lengths differ, or a confidence outside (0, 1).

@@ -70,10 +70,7 @@ def index_answers(
 ) -> IndexedAnswers:
     """Gold labels and answers as positions in `labels`.
 
-    Args:
-        references: Gold labels, as names or positions.
-        answers: Parsed answers; None where unparsed.
-        labels: All labels, in the order that positions refer to.
+    References are names or positions in `labels`; an unparsed answer is None.
 
     Raises:
         ValueError: An unknown reference, lengths differ, or no or repeated labels.

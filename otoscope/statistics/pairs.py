@@ -65,16 +65,8 @@ def bootstrap_difference(
 ) -> Interval:
     """Percentile bootstrap interval of the difference in shares, for independent questions.
 
-    The four counts of a resample are multinomial, so they are drawn directly: two numbers a
-    resample, however many questions there are.
-
-    The width is zero where all questions have the same outcome. No questions: NaN.
-
-    Args:
-        counts: As `paired_counts` gives them.
-        rng: Where the draws come from.
-        n_draws: How many resamples.
-        confidence: Coverage, 0.95 by default.
+    The four counts of a resample are multinomial and drawn directly. The width is zero where all
+    questions have the same outcome. No questions: NaN.
 
     Raises:
         ValueError: A negative count, no draws, or a confidence outside (0, 1).

@@ -25,7 +25,6 @@ def minimum_detectable_difference(
         n: Number of questions that both answered.
         discordant_share: Share of them that exactly one answers correctly, within 0 to 1.
         alpha: Two-sided level of the test.
-        power: Probability of detection.
         design_effect: Variance inflation over independent questions; n is divided by it.
 
     Raises:

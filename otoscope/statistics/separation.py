@@ -44,7 +44,6 @@ def stratified_auc(
         positive: Whether each item is in the positive group.
         strata: Only items of one stratum are compared.
         clusters: Cluster (source clip) of each item.
-        confidence: Coverage, 0.95 by default.
 
     Returns:
         All NaN where no stratum holds both groups.

@@ -6,7 +6,7 @@ It treats answers about variants of one clip as independent, as the paper does; 
 
 import numpy as np
 
-from otoscope.statistics.intervals import UNKNOWN, Interval, check_draws
+from otoscope.statistics.intervals import UNKNOWN, Interval, check_draws, percentile_interval
 
 SEED = 1234
 N_DRAWS = 10_000
@@ -25,13 +25,8 @@ def binomial_simulation(
     At 0 of n and n of n every draw is the same and the interval has width zero: a flaw of the
     method, reproduced for comparison. Without any answer all is NaN and nothing is drawn.
 
-    Args:
-        n_correct: Number of correct answers.
-        n: Number of answers.
-        rng: Source of the draws. Published tables share one over their cells, seeded with `SEED`:
-            model by model, categories in alphabetical order.
-        n_draws: Number of draws.
-        confidence: Coverage, 0.95 by default.
+    Published tables share one `rng` over their cells, seeded with `SEED`: model by model,
+    categories in alphabetical order.
 
     Raises:
         ValueError: Impossible counts, no draws, or a confidence outside (0, 1).
@@ -43,6 +38,4 @@ def binomial_simulation(
         return UNKNOWN
     estimate = n_correct / n
     shares = rng.binomial(n, estimate, size=n_draws) / n
-    tails = [50 * (1 - confidence), 50 * (1 + confidence)]
-    low, high = np.percentile(shares, tails)
-    return Interval(estimate, min(float(low), estimate), max(float(high), estimate))
+    return percentile_interval(estimate, shares, confidence)
