@@ -9,10 +9,10 @@ class LaunchError(InputError, ValueError):
     """RANK or WORLD_SIZE make no sense."""
 
 
-def own_share(rank: int | None = None, world: int | None = None) -> tuple[int, int]:
+def process_share(rank: int | None = None, world: int | None = None) -> tuple[int, int]:
     """This process's number and how many there are, from RANK and WORLD_SIZE when absent.
 
-    >>> own_share(1, 2)
+    >>> process_share(1, 2)
     (1, 2)
 
     Raises:

@@ -72,13 +72,13 @@ def extract(
     from otoscope.audits.audio_input import check_audio_input
     from otoscope.audits.splits import open_splits
     from otoscope.models.opening import open_model
-    from otoscope.processes import own_share
+    from otoscope.processes import process_share
     from otoscope.progress import progress_of
     from otoscope.representations.extraction import plan_extraction
     from otoscope.representations.hidden_states import extractor_for
     from otoscope.representations.sites import parse_sites
 
-    rank, world = own_share()
+    rank, world = process_share()
     opened = open_model(model, **model_options)
     extractor = extractor_for(opened)
     wanted = parse_sites(sites, list(extractor.widths))

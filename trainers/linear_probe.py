@@ -73,12 +73,12 @@ def linear_probe(
     from otoscope.probes.predictions import ProbeConfig
     from otoscope.probes.probe import ProbeRecipe
     from otoscope.probes.probe_set import plan_probes
-    from otoscope.processes import own_share
+    from otoscope.processes import process_share
     from otoscope.progress import progress_of
     from otoscope.representations.features import ANSWER, Features
     from otoscope.representations.sites import parse_sites
 
-    rank, world = own_share()
+    rank, world = process_share()
     train = Features.open(features)
     probes = plan_probes(
         train,

@@ -26,7 +26,7 @@ import typer
 from otoscope.atomic import write_atomic
 from otoscope.claims import locked
 from otoscope.cli.errors import program
-from otoscope.processes import own_share
+from otoscope.processes import process_share
 from trainers.study_config import (
     StudyCommand,
     StudyConfig,
@@ -242,7 +242,7 @@ def study(
     accelerate launch -m trainers.study trainers/study.yaml
     python -m trainers.study trainers/study.yaml --dry-run
     """
-    if own_share()[0]:
+    if process_share()[0]:
         return  # steps start processes of their own; `processes` says how many
     settings = read_study_config(config)
     if not dry_run:

@@ -22,7 +22,7 @@ from otoscope.audits.runs import write_plan
 from otoscope.models.base import description_of
 from otoscope.models.opening import open_model
 from otoscope.models.retrying import ON_ERROR, RetryPolicy
-from otoscope.processes import own_share
+from otoscope.processes import process_share
 from otoscope.version import __version__
 
 DatasetLike: TypeAlias = str | Path | datasets.Dataset
@@ -85,7 +85,7 @@ class Audit:
         """
         if isinstance(model, str):
             spec, model = spec or model, open_model(model)
-        rank, world = own_share(rank, world)
+        rank, world = process_share(rank, world)
         plan = planned or self.plan(dataset, **planning)
         prepared = retry.prepare(self.prepare(model, dataset, plan))
         about = {

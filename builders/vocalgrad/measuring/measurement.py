@@ -19,7 +19,7 @@ import otoscope.acoustics
 from builders.building.folder import STATE, staging_folder
 from builders.building.plan import SPLITS
 from builders.building.workers import parallel_map
-from builders.vocalgrad.planning.plan import ClipShard, Plan
+from builders.vocalgrad.planning.plan import ClipShard, VocalGradPlan
 from builders.vocalgrad.planning.survey import decode
 from otoscope.acoustics.confounds import ClipContrasts, contrasts, measured_in
 from otoscope.acoustics.design import CONDITIONS, TIERS
@@ -88,7 +88,7 @@ class Measurement(NamedTuple):
 
 
 def measure_build(
-    plan: Plan,
+    plan: VocalGradPlan,
     folder: Path,
     *,
     verify: Verify | str = Verify.SAMPLE,
@@ -127,7 +127,9 @@ def measure_build(
     )
 
 
-def measure_cached(plan: Plan, folder: Path, shard: ClipShard, *, n_each: int) -> MeasuredShard:
+def measure_cached(
+    plan: VocalGradPlan, folder: Path, shard: ClipShard, *, n_each: int
+) -> MeasuredShard:
     """`measure_shard`, unless the same measures were taken of the same clips before."""
     path = folder / STATE / "measured" / f"{shard.name}-{n_each}.json"
     key = f"{plan.fingerprint} {__version__} {measures_sha256()}"
@@ -159,7 +161,9 @@ def measures_sha256() -> str:
     return digest.hexdigest()
 
 
-def measure_shard(plan: Plan, folder: Path, shard: ClipShard, *, n_each: int) -> MeasuredShard:
+def measure_shard(
+    plan: VocalGradPlan, folder: Path, shard: ClipShard, *, n_each: int
+) -> MeasuredShard:
     """Measures a shard's sources, and `n_each` of the 8 clips that each has in a tier."""
     clips: list[MeasuredClip] = []
     slopes: dict[str, list[float]] = {name: [] for name in plan.categories}

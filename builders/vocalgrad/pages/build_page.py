@@ -16,7 +16,7 @@ from builders.vocalgrad.pages.card import omitted_sources
 from builders.vocalgrad.pages.examples import CURVE, audio_uri, example_cards, example_source
 from builders.vocalgrad.pages.heat import heat_table
 from builders.vocalgrad.planning.build_plan import PlannedBuild
-from builders.vocalgrad.planning.plan import Plan
+from builders.vocalgrad.planning.plan import VocalGradPlan
 from otoscope.acoustics import codec
 from otoscope.acoustics.contrasts import contrast_title
 from otoscope.acoustics.design import DIRECTIONS, Condition
@@ -76,7 +76,7 @@ def write_page(
     return write(build.folder / "index.html", text, via=staging_folder(build.folder))
 
 
-def counts(build: FinishedBuild, plan: Plan) -> list[dict[str, Any]]:
+def counts(build: FinishedBuild, plan: VocalGradPlan) -> list[dict[str, Any]]:
     """Clips by category and split, without effect, and clipped, as the files' records have them."""
     found = []
     for config in (*plan.categories, "source", "beep"):
@@ -109,7 +109,7 @@ def accuracy_strip(rates: Sequence[Rate]) -> Markup:
     return strips.strip([[mark] for mark in marks], width="180")
 
 
-def _beeps(build: FinishedBuild, plan: Plan) -> Iterator[dict[str, Any]]:
+def _beeps(build: FinishedBuild, plan: VocalGradPlan) -> Iterator[dict[str, Any]]:
     """Up and down players for each beep category of the build, of its first beep."""
     if not plan.beeps:
         return

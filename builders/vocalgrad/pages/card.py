@@ -8,7 +8,7 @@ from builders.building.plan import SPLITS
 from builders.building.repository import write_readme
 from builders.corpora.base import Skipped
 from builders.vocalgrad.planning.build_plan import PlannedBuild
-from builders.vocalgrad.planning.plan import Plan
+from builders.vocalgrad.planning.plan import VocalGradPlan
 from builders.vocalgrad.planning.rates import low_rates
 from builders.vocalgrad.rendering.rows import features
 from cards import render_card
@@ -62,7 +62,7 @@ def write_card(build: FinishedBuild, planned: PlannedBuild, observer: Any, confo
     )
 
 
-def configs_of(build: FinishedBuild, plan: Plan) -> dict[str, list[str]]:
+def configs_of(build: FinishedBuild, plan: VocalGradPlan) -> dict[str, list[str]]:
     """Config names and the folders each reads; `all` first, in generation order.
 
     A category of which the profile makes nothing is none: `load_dataset` fails on a split without
@@ -89,7 +89,7 @@ def omitted_sources(planned: PlannedBuild) -> list[Skipped]:
     return lines
 
 
-def _split(build: FinishedBuild, plan: Plan, split: str) -> dict[str, Any]:
+def _split(build: FinishedBuild, plan: VocalGradPlan, split: str) -> dict[str, Any]:
     sources = plan.of_split(split)
     files = [
         f for f in build.files.values() if f["split"] == split and f["config"] in plan.categories
@@ -105,7 +105,7 @@ def _split(build: FinishedBuild, plan: Plan, split: str) -> dict[str, Any]:
     }
 
 
-def _category(build: FinishedBuild, plan: Plan, name: str) -> dict[str, Any]:
+def _category(build: FinishedBuild, plan: VocalGradPlan, name: str) -> dict[str, Any]:
     gradient = GRADIENTS[name]
     formats = sorted({(s.sampling_rate, s.bit_depth) for s in plan.sources})
     ends = {tier: [gradient.up_ends(tier, *each) for each in formats] for tier in TIERS}

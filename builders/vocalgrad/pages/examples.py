@@ -8,7 +8,7 @@ from markupsafe import Markup
 from builders.building.finished import FinishedBuild, stored_rows
 from builders.building.plan import SPLITS
 from builders.vocalgrad.pages import clip_figures
-from builders.vocalgrad.planning.plan import Plan, SurveyedClip
+from builders.vocalgrad.planning.plan import SurveyedClip, VocalGradPlan
 from builders.vocalgrad.planning.survey import renderer_of
 from otoscope.acoustics import codec
 from otoscope.acoustics.design import DIRECTIONS, LABELS, Condition
@@ -32,7 +32,7 @@ class ExampleClip(NamedTuple):
     rendering: Rendering
 
 
-def example_source(plan: Plan) -> SurveyedClip:
+def example_source(plan: VocalGradPlan) -> SurveyedClip:
     """The source the page shows: the first of the first split with a detected span.
 
     Sources too long for a page are passed over while there are others.
@@ -45,7 +45,7 @@ def example_source(plan: Plan) -> SurveyedClip:
 
 
 def example_cards(
-    build: FinishedBuild, plan: Plan, example: SurveyedClip, recording: codec.Recording
+    build: FinishedBuild, plan: VocalGradPlan, example: SurveyedClip, recording: codec.Recording
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """A card for each category, and the tiers whose audio fits on the page."""
     renderer = renderer_of(recording, example.span)
@@ -66,7 +66,7 @@ def example_cards(
 
 def _pair(
     build: FinishedBuild,
-    plan: Plan,
+    plan: VocalGradPlan,
     example: SurveyedClip,
     renderer: SourceRenderer,
     category: str,

@@ -9,7 +9,7 @@ from builders.building.plan import SPLITS
 from builders.corpora.base import Corpus, SourceClip
 from builders.corpora.options import OnError
 from builders.vocalgrad.planning.corrections import Correction
-from builders.vocalgrad.planning.plan import Plan, chosen_categories
+from builders.vocalgrad.planning.plan import VocalGradPlan, chosen_categories
 from builders.vocalgrad.planning.survey import (
     Design,
     Policies,
@@ -30,7 +30,7 @@ class PlannedBuild(NamedTuple):
         corpus: Where the sources come from.
     """
 
-    plan: Plan
+    plan: VocalGradPlan
     survey: Survey
     corpus: Corpus
 
@@ -93,7 +93,9 @@ def plan_build(
             "choose other --categories, or take other sources"
         )
     tones = survey(beeps.sources, design=design).sources if beeps else ()
-    return PlannedBuild(Plan(design.categories, profile, seen.sources, tones), seen, corpus)
+    return PlannedBuild(
+        VocalGradPlan(design.categories, profile, seen.sources, tones), seen, corpus
+    )
 
 
 def limited(sources: Sequence[SourceClip], most: int | None) -> list[SourceClip]:

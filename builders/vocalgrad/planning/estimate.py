@@ -8,7 +8,7 @@ from builders.corpora.beeps import open_beeps
 from builders.corpora.options import CorpusOptions
 from builders.corpora.voices import SAMPLING_RATE, planned_clips
 from builders.vocalgrad.planning.build_plan import limited
-from builders.vocalgrad.planning.plan import Plan, SurveyedClip, chosen_categories
+from builders.vocalgrad.planning.plan import SurveyedClip, VocalGradPlan, chosen_categories
 from builders.vocalgrad.planning.survey import survey
 
 TYPICAL_S = 4.7  # length of a synthesised clip with its silences
@@ -24,7 +24,7 @@ class BuildSize(NamedTuple):
     bytes_at_most: int
 
 
-def estimate(plan: Plan) -> BuildSize:
+def estimate(plan: VocalGradPlan) -> BuildSize:
     """What a build will take."""
     rows: Counter[str] = Counter()
     seconds, most = 0.0, 0
@@ -45,7 +45,7 @@ def estimate(plan: Plan) -> BuildSize:
 
 def plan_without_audio(
     options: CorpusOptions, categories: Sequence[str] | None, *, profile: str = "paper", beeps: bool
-) -> Plan:
+) -> VocalGradPlan:
     """The plan of a build from voices without any synthesis, every clip of the typical length.
 
     Raises:
@@ -60,4 +60,4 @@ def plan_without_audio(
         for source in limited(sources, options.limit_sources)
     ]
     tones = survey(open_beeps().sources).sources if beeps else ()
-    return Plan(chosen, profile, tuple(clips), tones)
+    return VocalGradPlan(chosen, profile, tuple(clips), tones)

@@ -126,7 +126,7 @@ class ClipShard(Shard):
 
 
 @dataclass(frozen=True)
-class Plan:
+class VocalGradPlan:
     """Everything that decides the bytes of a build.
 
     Attributes:

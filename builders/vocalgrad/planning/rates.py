@@ -6,7 +6,7 @@ Source: VocalGrad, section 3.3 (`docs/papers.md`).
 from collections import Counter
 from typing import NamedTuple
 
-from builders.vocalgrad.planning.plan import Plan, SurveyedClip
+from builders.vocalgrad.planning.plan import SurveyedClip, VocalGradPlan
 from otoscope.acoustics.design import CONDITIONS, TIERS
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.vocoder import N_FFT
@@ -41,7 +41,7 @@ class LowRates(NamedTuple):
     window_ms: float
 
 
-def low_rates(plan: Plan) -> LowRates | None:
+def low_rates(plan: VocalGradPlan) -> LowRates | None:
     """What the sources' sampling rates change; None if all have 48 kHz or more."""
     low = [s for s in plan.sources if s.sampling_rate < PUBLISHED_HZ]
     if not low:
@@ -55,7 +55,7 @@ def low_rates(plan: Plan) -> LowRates | None:
     )
 
 
-def _idle(plan: Plan, low: list[SurveyedClip], name: str) -> IdleConditions:
+def _idle(plan: VocalGradPlan, low: list[SurveyedClip], name: str) -> IdleConditions:
     tiers = [
         tier
         for s in low

@@ -17,7 +17,7 @@ import datasets
 import pyarrow as pa
 
 from builders.building.plan import SPLITS
-from builders.vocalgrad.planning.plan import GENERATOR_VERSION, ClipShard, Plan
+from builders.vocalgrad.planning.plan import GENERATOR_VERSION, ClipShard, VocalGradPlan
 from builders.vocalgrad.rendering.rows import features, rows
 
 ROWS_PER_TABLE = 24
@@ -27,7 +27,7 @@ ROWS_PER_TABLE = 24
 class VocalGradConfig(datasets.BuilderConfig):
     """Which rows: a category, `all`, `source` or `beep`; of which plan."""
 
-    plan: Plan | None = None
+    plan: VocalGradPlan | None = None
 
     def create_config_id(self, config_kwargs: dict, custom_features: object = None) -> str:
         """Names the cache by what decides the bytes, and by nothing else."""
@@ -40,7 +40,7 @@ class VocalGrad(datasets.ArrowBasedBuilder):
 
     BUILDER_CONFIG_CLASS = VocalGradConfig
 
-    def __init__(self, *, plan: Plan, config_name: str = "all", **kwargs: object) -> None:
+    def __init__(self, *, plan: VocalGradPlan, config_name: str = "all", **kwargs: object) -> None:
         """See `datasets.DatasetBuilder`; `plan` comes from `plan_build`.
 
         Raises:

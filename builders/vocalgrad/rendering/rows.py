@@ -14,7 +14,7 @@ import datasets
 from builders.building.build_folder import build as build_shards
 from builders.building.finished import FinishedBuild
 from builders.building.plan import DatasetRow, Recipe
-from builders.vocalgrad.planning.plan import ClipShard, Plan, SurveyedClip
+from builders.vocalgrad.planning.plan import ClipShard, SurveyedClip, VocalGradPlan
 from builders.vocalgrad.planning.survey import decode, renderer_of
 from otoscope.acoustics import codec
 from otoscope.acoustics.design import CONDITIONS, LABELS, Condition
@@ -41,7 +41,7 @@ class FinishedClip:
         turned_down: Whether this clip alone was scaled down to fit full scale.
     """
 
-    plan: Plan
+    plan: VocalGradPlan
     surveyed: SurveyedClip
     category: str
     clip_id: str
@@ -136,7 +136,7 @@ def cells_of(clip: FinishedClip) -> dict[str, Any]:
     return {n: c.value(clip) for n, c in COLUMNS.items() if changed or not c.of_changed}
 
 
-def rows(plan: Plan, shard: ClipShard) -> Iterator[DatasetRow]:
+def rows(plan: VocalGradPlan, shard: ClipShard) -> Iterator[DatasetRow]:
     """The shard's rows; those of one config come in their final order."""
     for surveyed in plan.sources_of(shard):
         recording = decode(surveyed)
@@ -158,7 +158,7 @@ def rows(plan: Plan, shard: ClipShard) -> Iterator[DatasetRow]:
 
 
 def _changed(
-    plan: Plan, surveyed: SurveyedClip, renderer: SourceRenderer, category: str, k: int
+    plan: VocalGradPlan, surveyed: SurveyedClip, renderer: SourceRenderer, category: str, k: int
 ) -> FinishedClip:
     condition, s = CONDITIONS[k], surveyed.source
     clip_id = condition.clip_id(s.item_id, s.clip_id)
@@ -172,20 +172,22 @@ def _changed(
     )  # fmt: skip
 
 
-def _unmodified(plan: Plan, surveyed: SurveyedClip, recording: codec.Recording) -> FinishedClip:
+def _unmodified(
+    plan: VocalGradPlan, surveyed: SurveyedClip, recording: codec.Recording
+) -> FinishedClip:
     s = surveyed.source
     flac = codec.encode_flac(recording.pcm, recording.sampling_rate)
     clip_id = f"{s.item_id}__{s.clip_id}"
     return FinishedClip(plan, surveyed, "source", clip_id, flac, surveyed.span, s.position)
 
 
-def _features_of(plan: Plan, shard: ClipShard) -> datasets.Features:
+def _features_of(plan: VocalGradPlan, shard: ClipShard) -> datasets.Features:
     return features(plan.sampling_rate(shard.kind))
 
 
 RECIPE = Recipe(rows, _features_of, counted=("no_effect", "clipped", "turned_down"))
 
 
-def build(plan: Plan, out: Path, **options: Any) -> FinishedBuild:
+def build(plan: VocalGradPlan, out: Path, **options: Any) -> FinishedBuild:
     """Writes the rows of a plan, see `builders.building.build_folder.build`."""
     return build_shards(RECIPE, plan, out, **options)

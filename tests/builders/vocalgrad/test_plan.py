@@ -10,7 +10,12 @@ from builders.building.plan import MAX_FILE_BYTES
 from builders.corpora.base import Corpus, SourceClip
 from builders.vocalgrad.planning.build_plan import limited, plan_build
 from builders.vocalgrad.planning.estimate import estimate
-from builders.vocalgrad.planning.plan import MAX_CLIP_BYTES, OmittedTier, Plan, SurveyedClip
+from builders.vocalgrad.planning.plan import (
+    MAX_CLIP_BYTES,
+    OmittedTier,
+    SurveyedClip,
+    VocalGradPlan,
+)
 from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.gradients import GRADIENTS
 
@@ -28,7 +33,7 @@ def surveyed(i, split="test", *, duration_s=4.0, rate=48_000, position=None, n_c
 
 
 def plan_of(sources, beeps=(), categories=ALL):
-    return Plan(categories, "paper", tuple(sources), tuple(beeps))
+    return VocalGradPlan(categories, "paper", tuple(sources), tuple(beeps))
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +181,7 @@ def test_the_fingerprint_of_version_0_1():
         SurveyedClip(beep, 48_000, 1, 172_800, 16, "PCM_16", (36_000, 136_800), "given", "ef" * 32),
     )
     libraries = ("numpy 1.0", "libsndfile 1.2")
-    plan = Plan(("volume", "echo"), "controlled", sources, beeps, libraries=libraries)
+    plan = VocalGradPlan(("volume", "echo"), "controlled", sources, beeps, libraries=libraries)
     assert plan.fingerprint == "bf4329be26104aed57cf54da57457077132f3ad01f530a485b4a82f9046c0969"
     assert set(outline_of(plan)) == {
         "fingerprint", "profile", "categories", "generator_version", "libraries", "n_sources",
