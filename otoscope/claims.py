@@ -43,31 +43,32 @@ def _short(value: Any) -> str:
 
 
 def differences(
-    stored: Mapping[str, Any], wanted: Mapping[str, Any], *, ignored: Set[str] = frozenset()
+    stored: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    *,
+    ignored: Set[str] = frozenset(),
+    prefix: str = "",
 ) -> list[Difference]:
     """What differs between two JSON records, by name; nested records are compared key by key.
 
     Args:
         stored, wanted: Plain data; a missing key equals None, NaN equals NaN.
         ignored: Names that are not compared, with all below them; nested ones with their dots.
+        prefix: What all names begin with.
 
     >>> differences({"a": 1, "m": {"seed": 0, "x": 2}}, {"a": 1, "m": {"seed": 1, "x": 2}})
     [Difference(name='m.seed', stored=0, wanted=1)]
     """
-    return list(_differences(stored, wanted, ignored, ""))
-
-
-def _differences(
-    stored: Mapping[str, Any], wanted: Mapping[str, Any], ignored: Set[str], prefix: str
-) -> Iterator[Difference]:
+    found: list[Difference] = []
     for key in sorted(stored.keys() | wanted.keys()):
         name, old, new = prefix + key, stored.get(key), wanted.get(key)
         if name in ignored:
             continue
         if isinstance(old, Mapping) and isinstance(new, Mapping):
-            yield from _differences(old, new, ignored, f"{name}.")
+            found += differences(old, new, ignored=ignored, prefix=f"{name}.")
         elif old != new and json.dumps(old, sort_keys=True) != json.dumps(new, sort_keys=True):
-            yield Difference(name, old, new)
+            found.append(Difference(name, old, new))
+    return found
 
 
 @dataclass(frozen=True)

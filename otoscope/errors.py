@@ -1,5 +1,7 @@
 """Errors that whoever called can mend."""
 
+from collections.abc import Sequence
+
 
 class InputError(Exception):
     """Input, an option or a file that cannot be used; the message names it and the way out.
@@ -16,3 +18,13 @@ def first_line(error: BaseException) -> str:
 
 class InvalidValue(InputError, ValueError):
     """A value that an option, an argument or a row of a dataset cannot have."""
+
+
+def first_names(names: Sequence[str], most: int = 3) -> str:
+    """Some of many names, for a message.
+
+    >>> first_names(["a", "b"]), first_names("abcde")
+    ("'a', 'b'", "'a', 'b', 'c' and 2 more")
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + more

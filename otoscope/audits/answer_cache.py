@@ -22,7 +22,6 @@ class AnswerCache:
     """A file of answers of status `ok`. It can be made again, so its errors never end a run."""
 
     def __init__(self, path: Path) -> None:
-        self._broken = False
         self._new: dict[str, str] = {}
         self._written = time.monotonic()
         self._database: sqlite3.Connection | None = None
@@ -55,7 +54,7 @@ class AnswerCache:
 
     def _write(self) -> None:
         """In batches: a transaction for each would cost more than the line in its run."""
-        if self._new and self._database is not None and not self._broken:
+        if self._new and self._database is not None:
             try:
                 self._database.execute("BEGIN IMMEDIATE")
                 self._database.executemany(
@@ -68,7 +67,7 @@ class AnswerCache:
         self._written = time.monotonic()
 
     def _find(self, key: str) -> str | None:
-        if key in self._new or self._database is None or self._broken:
+        if key in self._new or self._database is None:
             return self._new.get(key)
         try:
             rows = self._database.execute("SELECT answer FROM answers WHERE key = ?", (key,))
@@ -78,7 +77,7 @@ class AnswerCache:
             return None
 
     def _disable(self, error: Exception) -> None:
-        self._broken = True
+        self._database = None
         LOG.warning("the answer cache is not used: %s", error)
 
     def close(self) -> None:

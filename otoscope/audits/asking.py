@@ -10,6 +10,7 @@ from otoscope.acoustics.codec import AudioError
 from otoscope.audits.answer_cache import AnswerCache, cache_key
 from otoscope.audits.journal import Journal, lost_calls, open_journal, sent_calls
 from otoscope.audits.runs import attempts, deciding
+from otoscope.errors import first_names
 from otoscope.models.base import Answer, ModelError, Request, Status, description_of, stream
 from otoscope.models.retrying import ON_ERROR, RetryPolicy
 from otoscope.responses import PARSERS
@@ -95,10 +96,11 @@ def ask(
             budget = (max_cost - sum(line.get("cost") or 0.0 for line in lines)) / world
         if getattr(model, "description", None) is None:
             cache = None
-        dispatcher = _Dispatcher(model, fill, journal, progress, numbers, retry, cache, on_answer)
         on_answer(progress)
         if missing:
-            dispatcher.dispatch(missing, budget, max_cost)
+            _Dispatcher(
+                model, fill, journal, progress, numbers, retry, cache, on_answer, budget, max_cost
+            ).dispatch(missing)
     return progress
 
 
@@ -114,13 +116,13 @@ class _Dispatcher:
     retry: RetryPolicy
     cache: AnswerCache | None
     on_answer: Callable[[RunProgress], None]
+    budget: float | None
+    max_cost: float | None
     in_flight: dict[int, tuple[Request, str]] = field(default_factory=dict)
     request_error: Exception | None = None
 
-    def dispatch(
-        self, missing: Sequence[str], budget: float | None, max_cost: float | None
-    ) -> None:
-        answers = stream(self.model, self._guarded(missing, budget, max_cost))
+    def dispatch(self, missing: Sequence[str]) -> None:
+        answers = stream(self.model, self._guarded(missing))
         while (arrived := self._next(answers)) is not None:
             index, answer = arrived
             if index not in self.in_flight:
@@ -136,21 +138,18 @@ class _Dispatcher:
                 f"{self._names_in_flight()}"
             )
 
-    def _guarded(self, *arguments: Any) -> Iterator[Request]:
+    def _guarded(self, missing: Sequence[str]) -> Iterator[Request]:
         """The requests; an error raised in here is not the fault of the model that pulls them."""
         try:
-            yield from self._requests(*arguments)
+            yield from self._requests(missing)
         except Exception as error:
             self.request_error = error
             raise
 
-    def _requests(
-        self, missing: Sequence[str], budget: float | None, max_cost: float | None
-    ) -> Iterator[Request]:
+    def _requests(self, missing: Sequence[str]) -> Iterator[Request]:
         n_sent, description = 0, description_of(self.model)
         for question_id in missing:
-            if budget is not None and (reason := self._over(budget, max_cost)):
-                self.progress.stopped = reason
+            if self._over_budget():
                 return
             try:
                 request = self.fill(question_id)
@@ -169,13 +168,16 @@ class _Dispatcher:
             self.journal.send(question_id, self.numbers[question_id])
             yield request
 
-    def _over(self, budget: float, max_cost: float | None) -> str:
-        if (self.progress.cost or 0.0) >= budget:
-            return f"--max-cost {max_cost:g} is reached"
-        n_paid = self.progress.statuses.get(Status.OK.value, 0) - self.progress.n_cached
-        if n_paid > 0 and self.progress.cost is None:
-            return "the price of this model is not known, so --max-cost cannot be kept"
-        return ""
+    def _over_budget(self) -> bool:
+        progress = self.progress
+        n_paid = progress.statuses.get(Status.OK.value, 0) - progress.n_cached
+        if self.budget is None:
+            return False
+        if (progress.cost or 0.0) >= self.budget:
+            progress.stopped = f"--max-cost {self.max_cost:g} is reached"
+        elif n_paid > 0 and progress.cost is None:
+            progress.stopped = "the price of this model is not known, so --max-cost cannot hold"
+        return bool(progress.stopped)
 
     def _next(self, answers: Iterator[tuple[int, Answer]]) -> tuple[int, Answer] | None:
         """The next answer; whatever a model raises becomes one clear error."""
@@ -198,9 +200,7 @@ class _Dispatcher:
         return arrived
 
     def _names_in_flight(self) -> str:
-        names = [request.question.question_id for request, _ in self.in_flight.values()]
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        return ", ".join(map(repr, names[:3])) + more
+        return first_names([r.question.question_id for r, _ in self.in_flight.values()])
 
     def _store(
         self, question_id: str, answer: Answer, parser: str = "", *, cached: bool = False

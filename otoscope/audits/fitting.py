@@ -2,9 +2,8 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import datasets
 import numpy as np
@@ -20,7 +19,14 @@ from otoscope.acoustics.fitted import (
     segments,
 )
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.audits.items import DatasetError, Items, open_items, splits_in
+from otoscope.audits.items import (
+    DatasetError,
+    DatasetLike,
+    Items,
+    dataset_name,
+    open_items,
+    splits_in,
+)
 from otoscope.errors import InvalidValue
 from otoscope.models.fitted_observer import (
     FittedObserverModel,
@@ -31,7 +37,7 @@ from otoscope.models.fitted_observer import (
 )
 from otoscope.models.simple import span_of
 from otoscope.progress import Progress
-from otoscope.prompts.labels import label_of
+from otoscope.prompts.labels import ItemRow, label_of
 from otoscope.statistics.intervals import Interval, clustered_interval
 
 WAY_OUT = (
@@ -39,8 +45,6 @@ WAY_OUT = (
     "--splits train,test --out ./vocalgrad"
 )
 LEAST_GROUPS = 3  # one left out, and two to choose the shrinkage by
-
-Row = Mapping[str, Any]
 
 
 class CategoryFit(NamedTuple):
@@ -75,7 +79,7 @@ class ObserverFit(NamedTuple):
 
 
 def fit_observer(
-    dataset: str | Path | datasets.Dataset,
+    dataset: DatasetLike,
     *,
     split: str = "train",
     configs: Sequence[str] = (),
@@ -87,7 +91,7 @@ def fit_observer(
     Folds leave out whole speakers; where there are not three, or a row names none, whole sources.
 
     Args:
-        dataset: A folder, a Hub repository or one split in memory.
+        dataset: Where the clips are.
         split: Which split to fit.
         configs: Which configs; the default one when empty.
         revision: For a Hub repository.
@@ -97,21 +101,22 @@ def fit_observer(
         DatasetError: There is no such split, it shares a source or speaker with another one, or a
             category has too few clips.
     """
+    name = dataset_name(dataset)
     others = _other_splits(dataset, split, configs, revision)
     items = open_items(dataset, configs, split=split, revision=revision)
     rows = [row for row in items.rows if row["category"] in GRADIENTS]
     if not rows:
-        raise DatasetError(f"{_named(dataset)}: split {split!r} has no clips to fit; {WAY_OUT}")
+        raise DatasetError(f"{name}: split {split!r} has no clips to fit; {WAY_OUT}")
     sources, speakers = _distinct(map(source_of, rows)), _distinct(map(speaker_of, rows))
     for other in others:
         other_rows = open_items(dataset, configs, split=other, revision=revision).rows
         if shared := overlap(other_rows, sources, speakers):
             raise DatasetError(
-                f"{_named(dataset)}: splits {split!r} and {other!r} share {shared}; an observer "
+                f"{name}: splits {split!r} and {other!r} share {shared}; an observer "
                 f"fitted to them proves nothing there; {WAY_OUT}"
             )
     by_speaker = len(speakers) >= LEAST_GROUPS and all(map(speaker_of, rows))
-    by_category: dict[str, list[Row]] = defaultdict(list)
+    by_category: dict[str, list[ItemRow]] = defaultdict(list)
     for row in rows:
         by_category[row["category"]].append(row)
     weights: dict[str, Weights] = {}
@@ -124,10 +129,10 @@ def fit_observer(
             try:
                 weights[category], result = _fit(category, measured, by_speaker)
             except ValueError as error:
-                raise DatasetError(f"{_named(dataset)}: {category}: {error}") from None
+                raise DatasetError(f"{name}: {category}: {error}") from None
             fits.append(result)
     trained_on = TrainedOn(
-        dataset=_named(dataset),
+        dataset=name,
         revision=revision,
         split=split,
         content_sha256=hashlib.sha256("\n".join(sorted(content)).encode()).hexdigest(),
@@ -140,19 +145,12 @@ def fit_observer(
     return ObserverFit(model, tuple(fits), "speaker" if by_speaker else "source")
 
 
-def _named(dataset: str | Path | datasets.Dataset) -> str:
-    return "in memory" if isinstance(dataset, datasets.Dataset) else str(dataset)
-
-
 def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(sorted({name for name in names if name}))
 
 
 def _other_splits(
-    dataset: str | Path | datasets.Dataset,
-    split: str,
-    configs: Sequence[str],
-    revision: str | None,
+    dataset: DatasetLike, split: str, configs: Sequence[str], revision: str | None
 ) -> list[str]:
     """The splits that are not fitted; none of a dataset in memory.
 
@@ -174,13 +172,13 @@ def _other_splits(
 class _Measured(NamedTuple):
     """Clips of one category that could be read, their segments, and how many were left out."""
 
-    rows: list[Row]
+    rows: list[ItemRow]
     segments: np.ndarray
     n_no_effect: int
     n_unreadable: int
 
 
-def _measure(items: Items, rows: Sequence[Row], step: Callable[[], None]) -> _Measured:
+def _measure(items: Items, rows: Sequence[ItemRow], step: Callable[[], None]) -> _Measured:
     measured, values = [], []
     n_no_effect = n_unreadable = 0
     for row in rows:

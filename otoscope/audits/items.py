@@ -7,10 +7,11 @@ torchcodec is not needed.
 
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import datasets
 import pyarrow as pa
@@ -23,6 +24,9 @@ NEEDED = ("id", "audio", "category", "label")
 """Columns of a perception dataset."""
 
 SOURCE = "source"
+
+DatasetLike: TypeAlias = str | Path | datasets.Dataset
+"""A folder, a Hub repository, or one split in memory."""
 
 
 class DatasetError(InputError, ValueError):
@@ -78,7 +82,7 @@ class Items:
             ) from error
         for index, row in enumerate(table.remove_columns("audio")):
             for name, names in classes.items():
-                row[name] = _name_in(names, row[name], f"row {row['id']!r}: {name}")
+                row[name] = class_name(names, row[name], f"row {row['id']!r}: {name}")
             for name in (name for name in ("id", "category") if name in row):
                 if row[name] is None:
                     raise DatasetError(f"row {index} of config {config!r} lacks its {name}")
@@ -157,8 +161,12 @@ class Items:
         return self._facts[row_id]
 
 
-def _name_in(classes: datasets.ClassLabel, value: int | None, what: str) -> str | None:
-    """The name of a ClassLabel's integer."""
+def class_name(classes: datasets.ClassLabel, value: int | None, what: str) -> str | None:
+    """The name of a ClassLabel's integer.
+
+    Raises:
+        DatasetError: It has none.
+    """
     if value is None:
         return None
     if not 0 <= value < len(classes.names):
@@ -171,8 +179,13 @@ def _words(row: dict[str, Any]) -> str | None:
     return None if category in (None, SOURCE) else str(category).replace("_", " ")
 
 
+def dataset_name(dataset: DatasetLike) -> str:
+    """As it was given; `in memory` for one that has no name."""
+    return "in memory" if isinstance(dataset, datasets.Dataset) else str(dataset)
+
+
 def open_items(
-    dataset: str | Path | datasets.Dataset,
+    dataset: DatasetLike,
     configs: Sequence[str] = (),
     *,
     split: str = "test",
@@ -182,7 +195,7 @@ def open_items(
     """Opens a dataset.
 
     Args:
-        dataset: A folder, a Hub repository, or a dataset in memory.
+        dataset: Where the rows are.
         configs: Which configs; the default one when empty.
         split: Which split; several are joined with `+`, as `train+validation`.
         revision: Needed for a Hub repository, whose content may change.
@@ -212,28 +225,27 @@ def load_table(
     Raises:
         DatasetError: It cannot be found, or is not pinned.
     """
-    _validate_pinned(dataset, revision)
-    try:
+    with _opening(dataset, revision):
         return datasets.load_dataset(str(dataset), config, split=split, revision=revision)
-    except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
-        raise DatasetError(f"{dataset}: {_message(error)}") from error
 
 
-def _validate_pinned(dataset: str | Path, revision: str | None) -> None:
+@contextmanager
+def _opening(dataset: str | Path, revision: str | None) -> Iterator[None]:
+    """Raises DatasetError for a Hub repository without revision and for errors of `datasets`."""
     if not Path(dataset).is_dir() and revision is None:
         raise DatasetError(
             f"{str(dataset)!r} is no folder here; a Hub repository needs --revision, because its "
             "content may change"
         )
+    try:
+        yield
+    except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
+        generating = isinstance(error, datasets.exceptions.DatasetGenerationError)
+        reason = f" ({error.__cause__})" if generating and error.__cause__ else ""
+        raise DatasetError(f"{dataset}: {error}{reason}") from error
 
 
-def _message(error: Exception) -> str:
-    """The message of an error; `datasets` has the reason of a failed generation in its cause."""
-    below = isinstance(error, datasets.exceptions.DatasetGenerationError) and error.__cause__
-    return f"{error} ({below})" if below else str(error)
-
-
-def configs_in(dataset: str | Path | datasets.Dataset, revision: str | None = None) -> list[str]:
+def configs_in(dataset: DatasetLike, revision: str | None = None) -> list[str]:
     """Names of a dataset's configs; none for one in memory."""
     if isinstance(dataset, datasets.Dataset):
         return []
@@ -248,12 +260,9 @@ def splits_in(
     Raises:
         DatasetError: It cannot be found.
     """
-    _validate_pinned(dataset, revision)
-    splits: list[list[str]] = []
-    for config in configs or (None,):  # type: ignore[list-item]
-        try:
-            names = datasets.get_dataset_split_names(str(dataset), config, revision=revision)
-        except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
-            raise DatasetError(f"{dataset}: {_message(error)}") from error
-        splits.append(list(names))
+    with _opening(dataset, revision):
+        splits = [
+            list(datasets.get_dataset_split_names(str(dataset), config, revision=revision))
+            for config in configs or (None,)  # type: ignore[list-item]
+        ]
     return [name for name in splits[0] if all(name in names for names in splits)]

@@ -23,57 +23,11 @@ FIELDS = tuple(f.name for f in fields(Answer))
 
 
 class Journal:
-    """Appends the calls and answers of one rank."""
+    """Appends the calls and answers of one rank to its files; see `open_journal`."""
 
-    def __init__(self, run: Path, rank: int = 0, world: int = 1) -> None:
-        """Opens the rank's files, and drops a torn last line.
-
-        Raises:
-            RunError: Another process writes them, or processes of another number are at work.
-        """
-        folder = run / "answers"
-        folder.mkdir(parents=True, exist_ok=True)
-        self._files: list[BinaryIO] = []
-        try:
-            self._join(folder / "world.lock", world)
-            self.answers = self._opened(folder / f"rank-{rank:03d}.jsonl")
-            try:
-                fcntl.flock(self.answers, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise RunError(
-                    f"{folder}/rank-{rank:03d}.jsonl: another process is at work on this run"
-                ) from None
-            self.sent = self._opened(folder / f"rank-{rank:03d}.sent")
-        except BaseException:
-            self._close_files()
-            raise
-        for file in (self.answers, self.sent):
-            _drop_torn_line(file)
+    def __init__(self, answers: BinaryIO, sent: BinaryIO) -> None:
+        self.answers, self.sent = answers, sent
         self.synced = time.monotonic()
-
-    def _opened(self, path: Path) -> BinaryIO:
-        file = path.open("ab+")
-        self._files.append(file)
-        return file
-
-    def _join(self, path: Path, world: int) -> None:
-        """Processes at work at once divide the plan alike, or they would send requests twice."""
-        lock = self._opened(path)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            lock.truncate(0)
-            lock.write(str(world).encode())
-            lock.flush()
-        except BlockingIOError:
-            pass  # others are at work
-        fcntl.flock(lock, fcntl.LOCK_SH)
-        lock.seek(0)
-        others = lock.read().decode()
-        if others != str(world):
-            raise RunError(
-                f"{path.parent.parent}: processes are at work that are {others} in all, and this "
-                f"one is of {world}; wait for them, or stop them"
-            )
 
     def send(self, question_id: str, attempt: int) -> None:
         """Records that a model is about to be given a question."""
@@ -91,15 +45,6 @@ class Journal:
             os.fsync(self.answers.fileno())
             self.synced = time.monotonic()
 
-    def close(self) -> None:
-        """Flushes everything to the disk."""
-        os.fsync(self.answers.fileno())
-        self._close_files()
-
-    def _close_files(self) -> None:
-        for file in self._files:
-            file.close()
-
 
 def _append(file: BinaryIO, content: Any) -> None:
     text = json.dumps(content, ensure_ascii=False, default=_as_number)
@@ -112,25 +57,53 @@ def _as_number(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else dict(value)
 
 
-def _drop_torn_line(file: BinaryIO) -> None:
-    file.seek(0)
-    n_bytes = 0
-    for line in file:
-        if not line.endswith(b"\n"):
-            break
-        n_bytes += len(line)
-    file.truncate(n_bytes)
-    file.seek(0, os.SEEK_END)
-
-
 @contextmanager
 def open_journal(run: Path, rank: int = 0, world: int = 1) -> Iterator[Journal]:
-    """A rank's journal, closed in the end whatever happens."""
-    journal = Journal(run, rank, world)
+    """A rank's journal, without torn last lines; flushed to the disk in the end.
+
+    Raises:
+        RunError: Another process writes it, or processes of another number are at work.
+    """
+    folder = run / "answers"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"rank-{rank:03d}.jsonl"
+    with (
+        (folder / "world.lock").open("ab+") as lock,
+        path.open("ab+") as answers,
+        path.with_suffix(".sent").open("ab+") as sent,
+    ):
+        _join(run, lock, world)
+        try:
+            fcntl.flock(answers, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunError(f"{path}: another process is at work on this run") from None
+        for file in (answers, sent):
+            file.seek(0)
+            file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
+            file.seek(0, os.SEEK_END)
+        try:
+            yield Journal(answers, sent)
+        finally:
+            os.fsync(answers.fileno())
+
+
+def _join(run: Path, lock: BinaryIO, world: int) -> None:
+    """Processes at work at once divide the plan alike, or they would send requests twice."""
     try:
-        yield journal
-    finally:
-        journal.close()
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock.truncate(0)
+        lock.write(str(world).encode())
+        lock.flush()
+    except BlockingIOError:
+        pass  # others are at work
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    lock.seek(0)
+    others = lock.read().decode()
+    if others != str(world):
+        raise RunError(
+            f"{run}: processes are at work that are {others} in all, and this one is of {world}; "
+            "wait for them, or stop them"
+        )
 
 
 def sent_calls(run: Path) -> Iterator[tuple[str, int]]:

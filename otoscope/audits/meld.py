@@ -13,16 +13,24 @@ Source: VocalGrad, appendix on MELD; the prompt is exact to the character.
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import datasets
 
-from otoscope.audits.items import DatasetError, Items, load_table
+from otoscope.audits.items import (
+    DatasetError,
+    DatasetLike,
+    Items,
+    class_name,
+    dataset_name,
+    load_table,
+)
 from otoscope.audits.plans import LABELS, TEXT, Columns, Plan
-from otoscope.audits.running import Audit, DatasetLike
+from otoscope.audits.running import Audit
 from otoscope.audits.sampling import limited
+from otoscope.errors import first_names
 from otoscope.models.option_logits import OptionLogitsModel
 from otoscope.prompts.parts import Clip, Question, Text
 
@@ -46,9 +54,6 @@ DATASET_COLUMNS = ("audio", "emotion", "dialogue_id")
 AUDIO_FILES = (".flac", ".wav", ".mp3", ".ogg")
 CLIP_NAME = re.compile(r"(?:final_videos_test)?dia(\d+)_utt(\d+)")
 """Names of clips; some of the test split have a prefix."""
-
-N_NAMED = 5
-"""Rows named in a message."""
 
 
 def plan(
@@ -80,7 +85,9 @@ def plan(
             "them, or ask about the others with --leave-out-missing"
         )
     if not rows:
-        raise DatasetError(f"{dataset} has no clips of split {split!r}")
+        raise DatasetError(f"{dataset_name(dataset)} has no clips of split {split!r}")
+    if twice := [name for name, n in Counter(row["id"] for row in rows).items() if n > 1]:
+        raise DatasetError(f"{dataset_name(dataset)} has {first_names(twice)} more than once")
     chosen, part = limited(rows, limit_dialogues)
     missing = f"{n_missing} utterances without a clip are left out" if n_missing else ""
     table = datasets.Dataset.from_list([dict(row) for row in chosen])
@@ -140,7 +147,6 @@ def _rows_of_folder(folder: Path, table: Path) -> tuple[list[dict[str, Any]], in
                 continue
             audio = {"path": str(clips[name].resolve()), "bytes": None}
             rows.append(_row(name, audio, letter, line["Dialogue_ID"], line.get("Speaker")))
-    _validate_unique([row["id"] for row in rows], str(table))
     return rows, len(missing)
 
 
@@ -161,15 +167,13 @@ def _rows_of_table(table: datasets.Dataset) -> Iterator[dict[str, Any]]:
             f"{', '.join(absent)} and has {', '.join(table.column_names)}"
         )
     emotions = table.features["emotion"]
-    names = emotions.names if isinstance(emotions, datasets.ClassLabel) else None
-    seen: list[str] = []
     for number, line in enumerate(table.cast_column("audio", datasets.Audio(decode=False))):
-        emotion = names[line["emotion"]] if names else line["emotion"]
+        emotion, where = line["emotion"], f"row {number}"
+        if isinstance(emotions, datasets.ClassLabel):
+            emotion = class_name(emotions, emotion, f"{where}: emotion")
         name = str(line.get("id") or f"row-{number}")
-        seen.append(name)
-        letter = _letter(emotion, f"row {number}")
+        letter = _letter(emotion, where)
         yield _row(name, line["audio"], letter, line["dialogue_id"], line.get("speaker"))
-    _validate_unique(seen, "the dataset")
 
 
 def _row(name: str, audio: Any, letter: str, dialogue: Any, speaker: Any) -> dict[str, Any]:
@@ -200,11 +204,6 @@ def _letter(emotion: Any, where: str) -> str:
             f"{where}: the emotion {emotion!r} is none of {', '.join(EMOTIONS.values())}"
         )
     return letter
-
-
-def _validate_unique(names: Sequence[str], where: str) -> None:
-    if twice := [name for name, n in Counter(names).items() if n > 1]:
-        raise DatasetError(f"{where} has {', '.join(twice[:N_NAMED])} more than once")
 
 
 def _prepare(model: Any, dataset: DatasetLike, plan: Plan) -> OptionLogitsModel:

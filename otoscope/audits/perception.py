@@ -5,20 +5,20 @@
 `run` is the same for every audit: see `otoscope.audits.running.Audit`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
 
 import pyarrow as pa
 
-from otoscope.audits.items import SOURCE, DatasetError, configs_in, open_items
+from otoscope.audits.items import SOURCE, DatasetError, DatasetLike, configs_in, open_items
 from otoscope.audits.plans import LABELS, TEXT, Columns, Plan
-from otoscope.audits.running import Audit, DatasetLike
+from otoscope.audits.running import Audit
 from otoscope.audits.sampling import limited
 from otoscope.errors import InvalidValue
 from otoscope.prompts import PROMPTS
 from otoscope.prompts.few_shot import Pool
-from otoscope.prompts.labels import LABEL_NAMES, label_of
+from otoscope.prompts.labels import LABEL_NAMES, ItemRow, label_of
 from otoscope.prompts.parts import Clip, Question, Text
 from otoscope.prompts.questions import applies, question, split_name
 
@@ -54,7 +54,7 @@ def plan(
     """Decides every question.
 
     Args:
-        dataset: A folder, a Hub repository or a dataset in memory.
+        dataset: Where the clips are.
         configs: Which configs; the default when empty.
         prompts: Names in `PROMPTS`, with `@attribute` or not, or `own`; `main` when the rows have
             an attribute or category to ask about.
@@ -103,10 +103,7 @@ def plan(
 
 
 def _questions(
-    rows: Sequence[Mapping[str, Any]],
-    names: Sequence[str],
-    cross: bool,
-    pool: Pool | None,
+    rows: Sequence[ItemRow], names: Sequence[str], cross: bool, pool: Pool | None
 ) -> Iterable[Question]:
     attributes = list(dict.fromkeys(r["attribute"] for r in rows if r["category"] != SOURCE))
     for name, row in product(names, rows):
@@ -122,7 +119,7 @@ def _questions(
             yield question(row, name, attribute=attribute, pool=pool)
 
 
-def _own(row: Mapping[str, Any]) -> Question:
+def _own(row: ItemRow) -> Question:
     if not row.get("prompt"):
         raise DatasetError(f"row {row['id']!r} has no `prompt` to ask")
     return Question(

@@ -10,13 +10,12 @@ as they arrive. The same call again requests only what is missing.
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
-
-import datasets
+from typing import Any
 
 from otoscope.audits.answer_cache import AnswerCache
 from otoscope.audits.asking import RunProgress, ask
 from otoscope.audits.audio_input import check_audio_input
+from otoscope.audits.items import DatasetLike, dataset_name
 from otoscope.audits.plans import Plan
 from otoscope.audits.runs import write_plan
 from otoscope.models.base import description_of
@@ -24,8 +23,6 @@ from otoscope.models.opening import open_model
 from otoscope.models.retrying import ON_ERROR, RetryPolicy
 from otoscope.processes import process_share
 from otoscope.version import __version__
-
-DatasetLike: TypeAlias = str | Path | datasets.Dataset
 
 
 def _unchanged(model: Any, dataset: DatasetLike, plan: Plan) -> Any:
@@ -90,7 +87,7 @@ class Audit:
         prepared = retry.prepare(self.prepare(model, dataset, plan))
         about = {
             "audit": self.name,
-            "dataset": "in memory" if isinstance(dataset, datasets.Dataset) else str(dataset),
+            "dataset": dataset_name(dataset),
             "model": spec,
             "model_description": description_of(prepared),
             **plan.choices,

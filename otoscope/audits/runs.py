@@ -172,17 +172,12 @@ def load_run(run: Path | str) -> datasets.Dataset:
     read_about(run)
     plan = _plan_table(run)
     answers = deciding(attempts(run))
-    empty: dict[str, Any] = dict.fromkeys(ANSWER_SCHEMA.names)
-    rows = [
-        {name: answers.get(question_id, empty).get(name) for name in ANSWER_SCHEMA.names}
-        for question_id in plan["question_id"].to_pylist()
-    ]
-    for row in rows:
-        if row["logprobs"] is not None:
-            row["logprobs"] = json.dumps(row["logprobs"])
-        row["cached"] = None if row["status"] is None else bool(row["cached"])
-    joined = plan
+    for answer in answers.values():
+        answer["cached"] = bool(answer.get("cached"))
+        if answer.get("logprobs") is not None:
+            answer["logprobs"] = json.dumps(answer["logprobs"])
+    rows = [answers.get(question_id, {}) for question_id in plan["question_id"].to_pylist()]
     answered = pa.Table.from_pylist(rows, schema=ANSWER_SCHEMA)
-    for name in ANSWER_SCHEMA.names:
-        joined = joined.append_column(ANSWER_SCHEMA.field(name), answered[name])
-    return datasets.Dataset(joined.replace_schema_metadata(None))
+    for field, column in zip(ANSWER_SCHEMA, answered.columns, strict=True):
+        plan = plan.append_column(field, column)
+    return datasets.Dataset(plan.replace_schema_metadata(None))

@@ -1,13 +1,13 @@
 """A representative part of a dataset."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+
+from otoscope.prompts.labels import ItemRow
 
 
-def limited(
-    rows: Sequence[Mapping[str, Any]], most: int | None
-) -> tuple[Sequence[Mapping[str, Any]], str]:
+def limited(rows: Sequence[ItemRow], most: int | None) -> tuple[Sequence[ItemRow], str]:
     """Whole sources, spread evenly over speakers, chosen by hash; and how many of how many.
 
     A larger part holds every smaller one. Rows that name no source are one each.
@@ -17,12 +17,11 @@ def limited(
     speakers: dict[str, str] = {}
     for row in rows:
         speakers.setdefault(row.get("source_id") or row["id"], row.get("speaker_id") or "")
-    turns: dict[str, int] = {}
+    turns: Counter[str] = Counter()
     ranked: list[tuple[int, int, str]] = []
     for source in sorted(speakers, key=lambda s: hashlib.sha256(s.encode()).digest()):
-        turn = turns.get(speakers[source], 0)
-        turns[speakers[source]] = turn + 1
-        ranked.append((turn, len(ranked), source))
+        ranked.append((turns[speakers[source]], len(ranked), source))
+        turns[speakers[source]] += 1
     taken = {source for _, _, source in sorted(ranked)[:most]}
     if len(taken) == len(speakers):
         return rows, ""

@@ -9,19 +9,16 @@ Each question is the one that `otoscope run` puts about that row, audio and text
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import datasets
 
-from otoscope.audits.items import DatasetError, splits_in
+from otoscope.audits.items import DatasetError, DatasetLike, splits_in
 from otoscope.audits.perception import plan
 from otoscope.audits.plans import Plan
+from otoscope.errors import first_names
 from otoscope.models.base import Request
 from otoscope.prompts.labels import LABEL_NAMES
-
-N_NAMED = 5
-"""Rows named in a message."""
 
 
 @dataclass(frozen=True)
@@ -53,42 +50,43 @@ class Splits:
         unreadable = [name for name, length in lengths if math.isnan(length)]
         if unreadable:
             raise DatasetError(
-                f"{len(unreadable)} clips cannot be read, {_first(unreadable)}; leave their rows "
-                "out of the dataset"
+                f"{len(unreadable)} clips cannot be read, {first_names(unreadable)}; leave "
+                "their rows out of the dataset"
             )
         long = [name for name, length in lengths if max_audio_s and length > max_audio_s]
         if long:
             raise DatasetError(
                 f"{len(long)} clips are longer than the model's input of {max_audio_s:g} s, "
-                f"{_first(long)}; leave them out, or use their beginning with --on-long flag"
+                f"{first_names(long)}; leave them out, or use their beginning with --on-long flag"
             )
 
 
 def open_splits(
-    dataset: str | Path | datasets.Dataset,
+    dataset: DatasetLike,
     splits: Sequence[str] = (),
     *,
     configs: Sequence[str] = (),
     prompt: str = "main",
     revision: str | None = None,
     limit_sources: int | None = None,
-    label_names: Sequence[str] = LABEL_NAMES,
 ) -> Splits:
     """Plans the questions of some splits.
 
     Args:
-        dataset: A folder, a Hub repository, or a dataset in memory, which is one split, `test`.
+        dataset: Where the clips are; one in memory is the split `test`.
         splits: Which; all of them when empty.
         configs: Which configs; the default when empty.
         prompt: A name in `PROMPTS`, or `own`.
         revision: For a Hub repository.
         limit_sources: Take at most so many sources of each split.
-        label_names: Labels in the order of their indices.
 
     Raises:
         DatasetError, LookupError, ValueError: What is missing or unknown is named; a row is in two
             splits, or is asked about with several clips.
     """
+    if not splits:
+        in_memory = isinstance(dataset, datasets.Dataset)
+        splits = ["test"] if in_memory else splits_in(dataset, configs, revision)
     plans = {
         split: plan(
             dataset,
@@ -98,7 +96,7 @@ def open_splits(
             revision=revision,
             limit_sources=limit_sources,
         )
-        for split in splits or _every_split(dataset, configs, revision)
+        for split in splits
     }
     rows: dict[str, list[Any]] = {}
     seen: dict[str, str] = {}
@@ -115,22 +113,9 @@ def open_splits(
                 "clip_id": dataset_rows[row["id"]].get("clip_id"),
                 "audio_sha256": " ".join(row["audio_sha256"]),
                 "label_name": label,
-                "label": label_names.index(label) if label in label_names else -1,
+                "label": LABEL_NAMES.index(label) if label in LABEL_NAMES else -1,
                 "split": split,
             }
             for name, value in (row | more).items():
                 rows.setdefault(name, []).append(value)
     return Splits(plans, rows)
-
-
-def _every_split(
-    dataset: str | Path | datasets.Dataset, configs: Sequence[str], revision: str | None
-) -> list[str]:
-    if isinstance(dataset, datasets.Dataset):
-        return ["test"]
-    return splits_in(dataset, configs, revision)
-
-
-def _first(names: Sequence[str]) -> str:
-    more = ", …" if len(names) > N_NAMED else ""
-    return f"{', '.join(map(repr, names[:N_NAMED]))}{more}"

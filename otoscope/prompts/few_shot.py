@@ -7,11 +7,11 @@ sentences only the content is known to us, so their wording (`OPENING`, `CLOSING
 
 import hashlib
 import random
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from otoscope.errors import InvalidValue
-from otoscope.prompts.labels import LABEL_NAMES, label_of
+from otoscope.prompts.labels import LABEL_NAMES, ItemRow, label_of
 from otoscope.prompts.parts import Clip, Part, Text
 
 SEED = 1234
@@ -37,17 +37,14 @@ class Pool:
     in which splits were joined; without it they stay as they come.
     """
 
-    def __init__(
-        self, rows: Iterable[Mapping[str, Any]], *, label_names: Sequence[str] = LABEL_NAMES
-    ) -> None:
+    def __init__(self, rows: Iterable[ItemRow]) -> None:
         rows = list(rows)
         if all(row.get("row") is not None for row in rows):
             rows.sort(key=lambda row: row["row"])
-        self.label_names = tuple(label_names)
         self.ids = frozenset(row["id"] for row in rows)
         self._buckets: dict[tuple[str, str], list[Example]] = {}
         for row in rows:
-            label = label_of(row, label_names)
+            label = label_of(row)
             if label is not None:
                 bucket = self._buckets.setdefault((row["category"], label), [])
                 bucket.append(Example(row["id"], label))
@@ -60,7 +57,7 @@ class Pool:
         """
         rng = random.Random(seed(category, clip_id))
         drawn: list[Example] = []
-        for label in reversed(self.label_names):  # the published order of draws
+        for label in reversed(LABEL_NAMES):  # the published order of draws
             bucket = self._buckets.get((category, label), [])
             if len(bucket) < N_PER_LABEL:
                 raise InvalidValue(

@@ -6,11 +6,14 @@ from typing import Any
 
 from otoscope.errors import InvalidValue
 
+ItemRow = Mapping[str, Any]
+"""A row of a dataset without its audio, see `otoscope.audits.items.Items`."""
+
 LABEL_NAMES = ("decrease", "increase")
 """Names of the ClassLabel integers 0 and 1 in every config of a perception dataset."""
 
 
-def label_of(row: Mapping[str, Any], names: Sequence[str] = LABEL_NAMES) -> str | None:
+def label_of(row: ItemRow, names: Sequence[str] = LABEL_NAMES) -> str | None:
     """The name of a row's label, or None where it has none.
 
     Args:

@@ -1,19 +1,14 @@
 """Rows into questions: which rows a prompt is about, its parts, and the right answer."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from otoscope.errors import InvalidValue
 from otoscope.prompts import PROMPTS
 from otoscope.prompts.base import Prompt
 from otoscope.prompts.few_shot import Pool, interleave
-from otoscope.prompts.labels import LABEL_NAMES, label_of
+from otoscope.prompts.labels import ItemRow, label_of
 from otoscope.prompts.parts import Clip, Part, Question, Text
 
 SOURCE = "source"
 """The category of rows that hold unchanged source clips."""
-
-Row = Mapping[str, Any]
 
 
 def split_name(name: str) -> tuple[str, str | None]:
@@ -28,7 +23,7 @@ def split_name(name: str) -> tuple[str, str | None]:
     return prompt, attribute.replace("_", " ") if at else None
 
 
-def applies(prompt: Prompt, row: Row) -> bool:
+def applies(prompt: Prompt, row: ItemRow) -> bool:
     """Whether a prompt is asked about a row: clip or source, and of its category.
 
     >>> applies(PROMPTS["tone_rise_fall"], {"category": "volume"})
@@ -39,12 +34,11 @@ def applies(prompt: Prompt, row: Row) -> bool:
 
 
 def question(
-    row: Row,
+    row: ItemRow,
     name: str,
     *,
     attribute: str | None = None,
     pool: Pool | None = None,
-    label_names: Sequence[str] = LABEL_NAMES,
 ) -> Question:
     """The question that a prompt puts about a row.
 
@@ -58,7 +52,6 @@ def question(
         name: A name in `PROMPTS`, with `@attribute` behind it or not.
         attribute: Words to ask about instead of the row's own, such as `audio distortion`.
         pool: Where few-shot examples come from.
-        label_names: What integer labels stand for.
 
     Raises:
         LookupError: There is no such prompt.
@@ -88,7 +81,7 @@ def question(
         attribute=about,
         parts=_parts(prompt, row, about, elsewhere, pool),
         labels=prompt.labels,
-        label=_right_answer(prompt, row, elsewhere, label_names),
+        label=_right_answer(prompt, row, elsewhere),
         parser=prompt.parser,
     )
 
@@ -115,7 +108,7 @@ def offered_word(prompt_name: str, label: str | None) -> str | None:
 
 
 def _parts(
-    prompt: Prompt, row: Row, about: str, elsewhere: bool, pool: Pool | None
+    prompt: Prompt, row: ItemRow, about: str, elsewhere: bool, pool: Pool | None
 ) -> tuple[Part, ...]:
     text, clip = Text(prompt.text(about)), Clip(row["id"])
     if not prompt.few_shot:
@@ -132,12 +125,10 @@ def _parts(
     return interleave(examples, row["id"], attribute=about, question=text.text)
 
 
-def _right_answer(
-    prompt: Prompt, row: Row, elsewhere: bool, label_names: Sequence[str]
-) -> str | None:
+def _right_answer(prompt: Prompt, row: ItemRow, elsewhere: bool) -> str | None:
     if row["category"] == SOURCE:
         return prompt.source_label
-    label = label_of(row, label_names)
+    label = label_of(row)
     if label is None:
         raise InvalidValue(f"row {row['id']!r} of {row['category']!r} has no label")
     if elsewhere and prompt.source_label is not None:

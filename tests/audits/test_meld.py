@@ -122,7 +122,7 @@ class TestPlan:
         ("line", "named"),
         [
             ((0, 7, "happy", "dia0_utt7.flac"), "the emotion 'happy' is none of anger, disgust"),
-            ((0, 0, "joy", "dia0_utt0.flac"), "dia0_utt0 more than once"),
+            ((0, 0, "joy", "dia0_utt0.flac"), "'dia0_utt0' more than once"),
             (("x", 0, "joy", "dia0_utt0.flac"), "line 7: 'x' and '0' are no numbers"),
         ],
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from otoscope.audits.journal import Journal, lost_calls, open_journal, sent_calls
+from otoscope.audits.journal import lost_calls, open_journal, sent_calls
 from otoscope.audits.perception import COLUMNS as DECLARED
 from otoscope.audits.plans import CORE
 from otoscope.audits.runs import (
@@ -219,8 +219,9 @@ class TestTheJournal:
 
     def test_two_processes_on_one_rank_are_refused(self, run):
         with open_journal(run, 0, 2):
-            with pytest.raises(RunError, match=r"rank-000\.jsonl: another process is at work"):
-                Journal(run, 0, 2)
+            busy = pytest.raises(RunError, match=r"rank-000\.jsonl: another process is at work")
+            with busy, open_journal(run, 0, 2):
+                pass
             with open_journal(run, 1, 2):
                 pass
         with open_journal(run, 0, 2):
@@ -231,8 +232,9 @@ class TestTheJournal:
         with (
             open_journal(run, 1, 2),
             pytest.raises(RunError, match="are 2 in all, and this one is of 1"),
+            open_journal(run, 0, 1),
         ):
-            Journal(run, 0, 1)
+            pass
         with open_journal(run, 0, 1):
             pass
 
