@@ -2,7 +2,8 @@
 
 import difflib
 from collections.abc import Mapping
-from typing import TypeVar
+from importlib import import_module
+from typing import Any, TypeVar
 
 from otoscope.errors import InputError
 
@@ -30,3 +31,13 @@ class Registry(dict[str, T]):
         near = difflib.get_close_matches(name, self, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {sorted(self)}"
         raise UnknownName(f"no {self.kind} named {name!r}; {hint}")
+
+
+def imported(reference: str) -> Any:
+    """What `module:NAME` names.
+
+    >>> imported("otoscope.registry:Registry").__name__
+    'Registry'
+    """
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)

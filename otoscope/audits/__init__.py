@@ -6,7 +6,7 @@ To add an audit: write its `plan` and an `Audit` in a file of its own, then name
 from importlib import import_module
 from typing import Any
 
-from otoscope.registry import Registry
+from otoscope.registry import Registry, imported
 
 AUDITS: Registry[str] = Registry(
     "audit",
@@ -27,8 +27,7 @@ def open_audit(name: str) -> Any:
     Raises:
         UnknownName: There is none.
     """
-    module, _, attribute = AUDITS[name].partition(":")
-    return getattr(import_module(module), attribute)
+    return imported(AUDITS[name])
 
 
 def __getattr__(name: str) -> Any:

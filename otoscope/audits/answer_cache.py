@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from otoscope.audits.journal import as_plain
 from otoscope.models.base import Answer, AudioInput, Request, Status
 from otoscope.models.retrying import ON_ERROR, RetryPolicy
 from otoscope.prompts.parts import Text
@@ -47,8 +48,7 @@ class AnswerCache:
         """Stores an answer of status `ok`."""
         if answer.status is Status.OK:
             plain = {name: value for name, value in vars(answer).items() if name != "status"}
-            text = json.dumps(plain, default=lambda v: v.item() if hasattr(v, "item") else dict(v))
-            self._new[key] = text
+            self._new[key] = json.dumps(plain, default=as_plain)
             if time.monotonic() - self._written > WRITE_S:
                 self._write()
 

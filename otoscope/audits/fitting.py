@@ -91,11 +91,8 @@ def fit_observer(
     Folds leave out whole speakers; where there are not three, or a row names none, whole sources.
 
     Args:
-        dataset: Where the clips are.
-        split: Which split to fit.
-        configs: Which configs; the default one when empty.
-        revision: For a Hub repository.
-        progress: Shows progress.
+        dataset, configs, revision: See `open_items`.
+        split: The one to fit.
 
     Raises:
         DatasetError: There is no such split, it shares a source or speaker with another one, or a

@@ -195,7 +195,6 @@ def open_items(
     """Opens a dataset.
 
     Args:
-        dataset: Where the rows are.
         configs: Which configs; the default one when empty.
         split: Which split; several are joined with `+`, as `train+validation`.
         revision: Needed for a Hub repository, whose content may change.

@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,7 +18,6 @@ from otoscope.audits.runs import RunError
 from otoscope.models.base import Answer
 
 SYNC_S = 1.0
-FIELDS = tuple(f.name for f in fields(Answer))
 
 
 class Journal:
@@ -37,8 +35,7 @@ class Journal:
         self, question_id: str, attempt: int, answer: Answer, *, cached: bool = False
     ) -> None:
         """Writes one answer; it is flushed to the disk within a second or so."""
-        line = {"question_id": question_id, "attempt": attempt}
-        line |= {name: getattr(answer, name) for name in FIELDS} | {"cached": cached}
+        line = {"question_id": question_id, "attempt": attempt, **vars(answer), "cached": cached}
         line["time"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         _append(self.answers, line)
         if time.monotonic() - self.synced > SYNC_S:
@@ -47,12 +44,12 @@ class Journal:
 
 
 def _append(file: BinaryIO, content: Any) -> None:
-    text = json.dumps(content, ensure_ascii=False, default=_as_number)
+    text = json.dumps(content, ensure_ascii=False, default=as_plain)
     file.write(text.encode("utf-8", "replace") + b"\n")  # half a surrogate pair becomes "?"
     file.flush()
 
 
-def _as_number(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
     """Scalars of NumPy and torch, mappings that are no dict."""
     return value.item() if hasattr(value, "item") else dict(value)
 

@@ -69,8 +69,6 @@ def plan(
     Args:
         dataset: A folder with `{split}_sent_emo.csv` and clips, as MELD comes; a folder or Hub
             repository that `load_dataset` reads; or a dataset in memory.
-        split: Which split.
-        revision: For a Hub repository.
         limit_dialogues: Take so many dialogues, chosen by hash.
         leave_out_missing: Ask about the clips that are there where the CSV names more.
 

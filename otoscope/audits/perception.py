@@ -54,12 +54,9 @@ def plan(
     """Decides every question.
 
     Args:
-        dataset: Where the clips are.
         configs: Which configs; the default when empty.
         prompts: Names in `PROMPTS`, with `@attribute` or not, or `own`; `main` when the rows have
             an attribute or category to ask about.
-        split: Which split.
-        revision: For a Hub repository.
         cross_attribute: Ask each prompt about every category's attribute, not only the row's own.
         limit_sources: Take so many sources, spread over speakers, chosen by hash.
 

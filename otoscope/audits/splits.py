@@ -77,12 +77,11 @@ def open_splits(
         splits: Which; all of them when empty.
         configs: Which configs; the default when empty.
         prompt: A name in `PROMPTS`, or `own`.
-        revision: For a Hub repository.
         limit_sources: Take at most so many sources of each split.
 
     Raises:
         DatasetError, LookupError, ValueError: What is missing or unknown is named; a row is in two
-            splits, or is asked about with several clips.
+            splits.
     """
     if not splits:
         in_memory = isinstance(dataset, datasets.Dataset)

@@ -118,8 +118,8 @@ def model_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., A
         name: (MODEL_OPTIONS[name], False if name == "trust_remote_code" else None)
         for name in names or MODEL_OPTIONS
     }
-    return option_group("model_options", chosen, lambda **values: _given(values))
+    return option_group("model_options", chosen, _given)
 
 
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+def _given(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if not (value is None or value is False)}

@@ -20,6 +20,7 @@ from otoscope.statistics.intervals import (
     Interval,
     clustered_interval,
     means_of_groups,
+    named_interval,
 )
 from otoscope.statistics.separation import stratified_auc
 
@@ -146,18 +147,17 @@ def _scores(found: MethodPredictions) -> dict[str, float]:
     of_seed = [columns["seed"] == seed for seed in np.unique(columns["seed"])]
     by_seed = [_mean(right[at], categories[at]) for at in of_seed]
     scores = {
-        **_named("accuracy", clustered_interval(right, sources, groups=categories)),
+        **named_interval("accuracy", clustered_interval(right, sources, groups=categories)),
         "accuracy_least_seed": min(by_seed),
         "accuracy_most_seed": max(by_seed),
-        **_named("balanced_accuracy", _balanced(right, sources, categories, up)),
+        **named_interval("balanced_accuracy", _balanced(right, sources, categories, up)),
         "accuracy_up": _mean(right[up], categories[up]),
         "accuracy_down": _mean(right[~up], categories[~up]),
-        **_named("auc", _auc(columns)),
+        **named_interval("auc", _auc(columns)),
         "train_accuracy": float(columns["train_accuracy"].mean()),
         "penalty": float(np.median(columns["penalty"])),
-        **dict.fromkeys(
-            (*_named("control_accuracy", UNKNOWN), *_named("selectivity", UNKNOWN)), NAN
-        ),
+        **named_interval("control_accuracy", UNKNOWN),
+        **named_interval("selectivity", UNKNOWN),
         "control_train_accuracy": found.control_train_accuracy,
     }
     if not found.controls:
@@ -165,20 +165,12 @@ def _scores(found: MethodPredictions) -> dict[str, float]:
     n = len(found.controls)
     first, second = np.tile(right, n), np.concatenate(found.controls)
     clusters, groups = np.tile(sources, n), np.tile(categories, n)
+    change = clustered_difference(first, second, clusters, groups=groups)
     return {
         **scores,
-        **_named("control_accuracy", clustered_interval(second, clusters, groups=groups)),
-        **_named("selectivity", clustered_difference(first, second, clusters, groups=groups)),
+        **named_interval("control_accuracy", clustered_interval(second, clusters, groups=groups)),
+        **named_interval("selectivity", change),
     }
-
-
-def _named(name: str, interval: Interval) -> dict[str, float]:
-    """An estimate and the ends of its interval.
-
-    >>> _named("auc", Interval(0.5, 0.4, 0.6))
-    {'auc': 0.5, 'auc_low': 0.4, 'auc_high': 0.6}
-    """
-    return {name: interval.estimate, f"{name}_low": interval.low, f"{name}_high": interval.high}
 
 
 def _mean(right: np.ndarray, categories: np.ndarray) -> float:

@@ -31,7 +31,7 @@ def label_of(row: ItemRow, names: Sequence[str] = LABEL_NAMES) -> str | None:
         return None
     if isinstance(label, str) and label in names:
         return label
-    integers = dict(enumerate(names))
-    if isinstance(label, Integral) and not isinstance(label, bool) and label in integers:
-        return integers[int(label)]
+    is_integer = isinstance(label, Integral) and not isinstance(label, bool)
+    if is_integer and label in range(len(names)):
+        return names[int(label)]
     raise InvalidValue(f"row {row['id']!r} has label {label!r}; it must be one of {list(names)}")

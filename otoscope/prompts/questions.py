@@ -34,11 +34,7 @@ def applies(prompt: Prompt, row: ItemRow) -> bool:
 
 
 def question(
-    row: ItemRow,
-    name: str,
-    *,
-    attribute: str | None = None,
-    pool: Pool | None = None,
+    row: ItemRow, name: str, *, attribute: str | None = None, pool: Pool | None = None
 ) -> Question:
     """The question that a prompt puts about a row.
 

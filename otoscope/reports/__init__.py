@@ -4,12 +4,11 @@ To add a report: write `report(runs, out, *, dataset)` in a file of its own, the
 """
 
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from otoscope.errors import InputError
-from otoscope.registry import Registry
+from otoscope.registry import Registry, imported
 
 REPORTS: Registry[str] = Registry(
     "report",
@@ -49,6 +48,5 @@ def report(
             f"{runs[0]} is a run of {audit!r}, which has no report; there are reports for "
             f"{', '.join(map(repr, sorted(REPORTS)))}"
         )
-    module, _, function = REPORTS[audit].partition(":")
-    page: Path = getattr(import_module(module), function)(runs, out, dataset=dataset)
+    page: Path = imported(REPORTS[audit])(runs, out, dataset=dataset)
     return page

@@ -29,7 +29,7 @@ from otoscope.reports.pairing import (
     prompt_differences,
     require_same_questions,
 )
-from otoscope.reports.scoring import score_runs
+from otoscope.reports.scoring import is_correct, score_runs, sources_of
 from otoscope.reports.tables import csv_text
 from otoscope.statistics.breakdowns import plain
 from otoscope.statistics.clustered_pairs import clustered_difference
@@ -70,8 +70,6 @@ class ComparedGroup:
     """One category of one prompt; None stands for all of them.
 
     Attributes:
-        prompt: Name of the prompt, or None.
-        category: Name, or None.
         counts: Of the four outcomes.
         n_clusters: Sources, or rows where a source is not known.
         by_source: Difference (first minus second) with its interval, clustered by source.
@@ -131,7 +129,6 @@ class Comparison:
     """Two runs compared; differences are first minus second.
 
     Attributes:
-        first, second: The runs.
         joined_by: `question_id`, or `id` where each run has one prompt and not the same.
         n_compared: Questions that both have and that have a reference label.
         n_without_label: Shared questions that have none.
@@ -180,7 +177,6 @@ def compare(first: Path | str, second: Path | str, *, common: bool = False) -> C
     """Compares two runs question by question.
 
     Args:
-        first, second: Run folders.
         common: Compare the shared questions, and count the others, where the runs have different
             questions.
 
@@ -220,18 +216,16 @@ def _compared(run: str, n_planned: int, answers: pd.DataFrame) -> ComparedRun:
 
 
 def _groups(pairing: Pairing, a: pd.DataFrame, b: pd.DataFrame) -> tuple[ComparedGroup, ...]:
-    correct_first, correct_second = ((own["outcome"] == "correct").to_numpy(bool) for own in (a, b))
-    clusters = a["source_id"].where(a["source_id"].notna(), a["id"]).to_numpy(object)
-    prompts = a["prompt_name"].tolist() if pairing.by == "question_id" else [ALL] * len(a)
-    several = len(set(prompts)) > 1
-    groups: dict[tuple[str | None, str | None], list[int]] = {}
-    for i, (prompt, category) in enumerate(zip(prompts, a["category"], strict=True)):
-        groups.setdefault((prompt if several else ALL, category or "no category"), []).append(i)
-    tested = dict(sorted(groups.items(), key=lambda g: (g[0][0] or "", g[0][1] or "")))
-    sums: dict[tuple[str | None, str | None], list[int]] = {}
-    for (prompt, _), members in tested.items() if several else ():
-        sums.setdefault((prompt, ALL), []).extend(members)
-    sums[ALL, ALL] = list(range(len(a)))
+    correct_first, correct_second, clusters = is_correct(a), is_correct(b), sources_of(a)
+    categories = a["category"].map(lambda name: name or "no category")
+    tested: dict[tuple[str | None, str | None], np.ndarray] = {}
+    sums: dict[tuple[str | None, str | None], np.ndarray] = {}
+    if pairing.by == "question_id" and a["prompt_name"].nunique() > 1:
+        tested = dict(sorted(a.groupby(["prompt_name", categories]).indices.items()))
+        sums = {(p, ALL): rows for p, rows in sorted(a.groupby("prompt_name").indices.items())}
+    else:
+        tested = {(ALL, c): rows for c, rows in sorted(a.groupby(categories).indices.items())}
+    sums[ALL, ALL] = np.arange(len(a))
     measured = {
         key: _measures(correct_first[members], correct_second[members], clusters[members])
         for key, members in (tested | sums).items()

@@ -5,11 +5,10 @@ import math
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
-from rich.text import Text
 
-from otoscope.reports.compare import ComparedGroup, ComparedRun, Comparison
+from otoscope.reports.compare import ComparedGroup, Comparison
 from otoscope.reports.tables import MISSING
-from otoscope.reports.terminal import setting, table, visible
+from otoscope.reports.terminal import print_line, setting, table, visible
 from otoscope.statistics.intervals import Interval
 
 SHARES = ("n", "A %", "B %", "A - B", "clustered CI", "bootstrap CI")
@@ -21,33 +20,27 @@ LEGEND = (
     "McNemar test; Holm: corrected over categories. Detectable: smallest difference found with a "
     "power of 80 %."
 )
+CAUTION = (
+    "McNemar's test takes clips of one source as independent. Where they are not, use the "
+    "clustered interval, which includes 0 here: "
+)
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
     """Prints all of it."""
-
-    def line(text: str) -> None:
-        console.print(Text(text), soft_wrap=True)
-
-    line(f"A  {visible(comparison.first.run)}")
-    line(f"B  {visible(comparison.second.run)}")
-    console.print(_different(comparison) or Text("\nTheir settings are the same.\n"))
-    for text in _sizes(comparison):
-        line(text)
+    print_line(console, f"A  {visible(comparison.first.run)}")
+    print_line(console, f"B  {visible(comparison.second.run)}")
+    if comparison.different:
+        rows = [(d.name, setting(d.first), setting(d.second)) for d in comparison.different]
+        console.print(table(("setting", "A", "B"), rows))
+    else:
+        print_line(console, "\nTheir settings are the same.\n")
+    print_line(console, "\n".join(_sizes(comparison)))
     for part in _tables(comparison, console):
         console.print(part)
-    line(LEGEND)
-    for text in _cautions(comparison):
-        line(text)
-
-
-def _different(comparison: Comparison) -> Table | None:
-    if not comparison.different:
-        return None
-    return table(
-        ("setting", "A", "B"),
-        [(d.name, setting(d.first), setting(d.second)) for d in comparison.different],
-    )
+    print_line(console, LEGEND)
+    if doubtful := [group.category or ALL for group in comparison.groups if group.in_doubt]:
+        print_line(console, CAUTION + ", ".join(map(visible, doubtful)) + ".")
 
 
 def _sizes(comparison: Comparison) -> list[str]:
@@ -63,15 +56,12 @@ def _sizes(comparison: Comparison) -> list[str]:
     ):
         if n:
             lines.append(f"Of those, {n} {what}.")
-    lines += [_outcomes("A", comparison.first), _outcomes("B", comparison.second)]
+    for name, run in (("A", comparison.first), ("B", comparison.second)):
+        counts = ", ".join(f"{n} {visible(outcome)}" for outcome, n in run.outcomes.items())
+        lines.append(f"{name}: {counts}.")
     if comparison.n_same_text == comparison.n_compared:
         lines.append("Both gave the same answer text to every question.")
     return lines
-
-
-def _outcomes(name: str, run: ComparedRun) -> str:
-    counts = ", ".join(f"{n} {visible(outcome)}" for outcome, n in run.outcomes.items())
-    return f"{name}: {counts}."
 
 
 def _tables(comparison: Comparison, console: Console) -> list[Table]:
@@ -120,13 +110,3 @@ def _points(share: float) -> str:
 
 def _p(p_value: float) -> str:
     return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
-
-
-def _cautions(comparison: Comparison) -> list[str]:
-    doubtful = [group.category or ALL for group in comparison.groups if group.in_doubt]
-    if not doubtful:
-        return []
-    return [
-        "McNemar's test takes clips of one source as independent. Where they are not, use the "
-        f"clustered interval, which includes 0 here: {', '.join(map(visible, doubtful))}."
-    ]

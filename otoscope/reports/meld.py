@@ -13,10 +13,10 @@ import numpy as np
 from otoscope.audits.meld import AUDIT, EMOTIONS
 from otoscope.audits.runs import RunError
 from otoscope.errors import InputError
-from otoscope.reports.scoring import ScoredRun, score_runs
-from otoscope.reports.tables import ReportTable, TableColumn, in_markdown
+from otoscope.reports.scoring import ScoredRun, is_correct, score_runs
+from otoscope.reports.tables import ReportTable, TableColumn, in_markdown, with_interval
 from otoscope.reports.writing import write_report
-from otoscope.statistics.intervals import clustered_interval
+from otoscope.statistics.intervals import clustered_interval, named_interval
 from otoscope.statistics.macro_f1 import score_macro_f1
 from otoscope.statistics.transfer import class_scores, crossed, macro_f1_difference
 
@@ -27,19 +27,12 @@ LETTERS = list(EMOTIONS)
 def report(
     runs: Sequence[Path | str], out: Path | str | None = None, *, dataset: Any = None
 ) -> Path:
-    """Writes page, Markdown and CSV; returns the page.
-
-    Args:
-        runs: Run folders; the first is the baseline of the others.
-        out: The folder; the first run's `report/` when None.
-        dataset: Must be None: this report has no audio players.
+    """See `otoscope.reports.report`; the first run is the baseline of the others.
 
     Raises:
-        InputError: No run, or a dataset, is given.
+        InputError: No run, or a dataset, is given: there are no audio players.
         RunError: Not MELD runs, or about different utterances.
     """
-    if not runs:
-        raise InputError("a report needs at least one run")
     if dataset is not None:
         raise InputError("a MELD report has no audio players; leave the dataset out")
     scored = read_meld(runs)
@@ -114,8 +107,7 @@ def _scores(runs: Sequence[ScoredRun]) -> ReportTable:
     for run in runs:
         labels, predictions, dialogues = _columns(run)
         f1 = score_macro_f1(labels, predictions, LETTERS, clusters=dialogues)
-        correct = (run.answers["outcome"] == "correct").to_numpy(bool)
-        accuracy = clustered_interval(correct, np.array(dialogues))
+        accuracy = clustered_interval(is_correct(run.answers), np.array(dialogues))
         row: dict[str, Any] = {
             "run": run.name,
             "n": len(labels),
@@ -123,26 +115,21 @@ def _scores(runs: Sequence[ScoredRun]) -> ReportTable:
             "n_unanswered": predictions.count(None),
             **{key: f1[key] for key in ("macro_f1", "macro_f1_low", "macro_f1_high")},
             "best_constant": f1["best_constant"],
-            "accuracy": accuracy.estimate,
-            "accuracy_low": accuracy.low,
-            "accuracy_high": accuracy.high,
+            **named_interval("accuracy", accuracy),
         }
         if run is not runs[0]:
             change = macro_f1_difference(labels, predictions, baseline, LETTERS, dialogues)
-            row |= {"change": change.estimate, "change_low": change.low, "change_high": change.high}
+            row |= named_interval("change", change)
         rows.append(row)
     columns = (
         RUN,
         TableColumn("n", "utterances", "count"),
         TableColumn("n_dialogues", "dialogues", "count"),
         TableColumn("n_unanswered", "no prediction", "count"),
-        TableColumn("macro_f1", "macro F1, %", "share"),
-        TableColumn("macro_f1_low", "95 % CI", "interval", high="macro_f1_high"),
+        *with_interval("macro_f1", "macro F1, %"),
         TableColumn("best_constant", "chance: constant answer, %", "share"),
-        TableColumn("change", "change from the first run, points", "share"),
-        TableColumn("change_low", "95 % CI", "interval", high="change_high"),
-        TableColumn("accuracy", "accuracy, %", "share"),
-        TableColumn("accuracy_low", "95 % CI", "interval", high="accuracy_high"),
+        *with_interval("change", "change from the first run, points"),
+        *with_interval("accuracy", "accuracy, %"),
     )
     notes = (
         "The prediction is the option letter with the largest logit at the last input position; "

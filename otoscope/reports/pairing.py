@@ -12,6 +12,7 @@ import pandas as pd
 
 from otoscope import claims
 from otoscope.audits.runs import RunError
+from otoscope.errors import first_names
 from otoscope.reports.scoring import ScoredRun
 
 FIRST_NAMED = ("model", "revision", "adapter", "prompt", "generation", "version")
@@ -19,7 +20,6 @@ BOOKKEEPING = frozenset({"schema", "columns"})
 """Keys of run.json that are no settings."""
 
 NOT_COMPARED = frozenset({"created", "plan_sha256"})  # plans are compared row by row
-N_NAMED = 3
 
 
 class RunDifference(NamedTuple):
@@ -96,7 +96,8 @@ def pair(first: ScoredRun, second: ScoredRun) -> Pairing:
     shared = left.index[left.index.isin(right.index)]
     a, b = left.loc[shared], right.loc[shared]
     audio = _differ(_audio(a, other_prompt), _audio(b, other_prompt))
-    labels = ~audio & (_differ(a["label"], b["label"]) | _differ(_label_sets(a), _label_sets(b)))
+    sets = (own["labels"].map(lambda labels: sorted(labels or ())) for own in (a, b))
+    labels = ~audio & (_differ(a["label"], b["label"]) | _differ(*sets))
     same = ~audio & ~labels
     return Pairing(
         a[same],
@@ -135,10 +136,6 @@ def _audio(answers: pd.DataFrame, own_clip_only: bool) -> pd.Series:
     return pd.Series([hashes(row) for row in columns.itertuples()], index=answers.index)
 
 
-def _label_sets(answers: pd.DataFrame) -> pd.Series:
-    return answers["labels"].map(lambda labels: sorted(labels or ()))
-
-
 def require_same_questions(pairing: Pairing, names: tuple[str, str]) -> None:
     """Nothing, if both runs have the same questions.
 
@@ -151,20 +148,15 @@ def require_same_questions(pairing: Pairing, names: tuple[str, str]) -> None:
         ("about other audio under the same name", pairing.other_audio),
         ("with another reference label or label set", pairing.other_labels),
     ]
-    unlike = [f"{_counted(keys)} {what} ({_some(keys)})" for what, keys in found if keys]
+    unlike = [
+        f"{len(keys)} question{'' if len(keys) == 1 else 's'} {what} ({first_names(keys)})"
+        for what, keys in found
+        if keys
+    ]
     if unlike:
         shared = len(pairing.first)
         rest = f"--common compares the {shared} they share" if shared else "they share no question"
         raise RunError(f"the runs have different questions: {'; '.join(unlike)}; {rest}")
-
-
-def _counted(keys: list[str]) -> str:
-    return f"{len(keys)} question{'' if len(keys) == 1 else 's'}"
-
-
-def _some(keys: list[str]) -> str:
-    more = ", …" if len(keys) > N_NAMED else ""
-    return ", ".join(repr(key) for key in keys[:N_NAMED]) + more
 
 
 def prompt_differences(pairing: Pairing) -> list[RunDifference]:

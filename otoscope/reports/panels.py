@@ -72,14 +72,9 @@ def line_panel(
     chance: float | None,
     alt: str,
 ) -> Markup:
-    """Lines over labelled positions, each with a band for its interval.
+    """Lines over labelled positions, each with a band for its interval; the first lies on top.
 
-    Args:
-        lines: The first lies on top.
-        labels: Names of positions, from left to right.
-        scale: Of the vertical axis.
-        chance: Marked with a fine dashed line.
-        alt: Text alternative.
+    A line for `chance` is dashed; `alt` is the text alternative.
     """
     positions = _positions(len(labels))
     drawn = [_line(line, labels, positions, scale) for line in reversed(lines)]

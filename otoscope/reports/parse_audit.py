@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from otoscope.models.base import Status
 from otoscope.reports.scoring import score_runs
 from otoscope.reports.tables import csv_text
-from otoscope.reports.terminal import table, visible
+from otoscope.reports.terminal import print_line, table, visible
 from otoscope.responses.parse_audit import MARKS, ParseAudit, audit_texts
 from otoscope.responses.signs import SHAPES
 
@@ -71,7 +70,6 @@ def audit_run(run: Path | str, *, parser: str | None = None) -> RunAudit:
     """Tabulates the raw answers of a run.
 
     Args:
-        run: A run folder.
         parser: A name in `PARSERS` to parse every answer by, instead of each question's own.
 
     Raises:
@@ -100,26 +98,17 @@ def audit_run(run: Path | str, *, parser: str | None = None) -> RunAudit:
 
 
 def print_audit(found: RunAudit, console: Console, *, n_texts: int = N_SHOWN) -> None:
-    """Prints sums and, for each rule, the most frequent texts.
-
-    Args:
-        found: What to print.
-        console: Where.
-        n_texts: How many texts of each rule.
-    """
-
-    def line(text: str) -> None:
-        console.print(Text(text), soft_wrap=True)
-
+    """Prints sums and, for each rule, the `n_texts` most frequent texts."""
     n_parsed = sum(each.n for each in found.by_parser.values())
-    line(f"{visible(found.run)}: {found.n_planned} questions planned, {n_parsed} answers parsed.")
+    run, n_planned = visible(found.run), found.n_planned
+    print_line(console, f"{run}: {n_planned} questions planned, {n_parsed} answers parsed.")
     for parser, each in found.by_parser.items():
-        line(f"\nParser {parser}: {each.n} answers")
+        print_line(console, f"\nParser {parser}: {each.n} answers")
         console.print(_sums(each))
-        line(_doubtful(parser, each))
+        print_line(console, _doubtful(parser, each))
         console.print(_texts(each, n_texts))
     if found.not_parsed:
-        line(f"\nNot parsed: {sum(found.not_parsed.values())}")
+        print_line(console, f"\nNot parsed: {sum(found.not_parsed.values())}")
         rows = [[status, str(n), _short(text)] for (status, text), n in found.not_parsed.items()]
         shown = [*rows[:n_texts], *_rest(rows[n_texts:], 1)]
         console.print(table(("status", "n", "text"), shown, numbers=("n",)))

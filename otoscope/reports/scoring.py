@@ -4,9 +4,9 @@ An outcome is always computed from the raw answer. Only an answer whose call end
 parsed; one that was refused, filtered, failed or is missing has no prediction, whatever its text.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from otoscope.audits.runs import RunError, load_run, read_about
+from otoscope.errors import InputError
 from otoscope.models.base import Status
 from otoscope.responses.reading import read_answers
 
@@ -57,26 +58,25 @@ def score_runs(paths: Sequence[Path | str], audit: str | None = None) -> list[Sc
     """Every run, named after its folder, with a number where two folders have the same name.
 
     Args:
-        paths: Run folders.
         audit: The audit that they must be of; any when None.
 
     Raises:
+        InputError: No run is given.
         RunError: Not a run, of another schema, or of another audit.
         LookupError: A question names a parser that does not exist.
     """
+    if not paths:
+        raise InputError("a report needs at least one run")
     runs: dict[str, ScoredRun] = {}
     for path in map(Path, paths):
         about = read_about(path)
         if audit is not None and about.get("audit") != audit:
             raise RunError(f"{path} is a run of {about.get('audit')!r}, not of {audit!r}")
-        name = next(name for name in _numbered(path.resolve().name) if name not in runs)
+        folder = path.resolve().name
+        names = chain([folder], (f"{folder} ({i})" for i in count(2)))
+        name = next(name for name in names if name not in runs)
         runs[name] = ScoredRun(name, about, score(load_run(path)[:]))
     return list(runs.values())
-
-
-def _numbered(name: str) -> Iterable[str]:
-    yield name
-    yield from (f"{name} ({i})" for i in count(2))
 
 
 def score(columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
@@ -111,6 +111,17 @@ def score(columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
     scored = {"prediction": prediction, "rule": rule, "exact": exact, "outcome": outcomes}
     every = {**columns, "parser": parsers, **scored}
     return pd.DataFrame(every, dtype=object)  # strings would make None NaN
+
+
+def is_correct(answers: pd.DataFrame) -> np.ndarray:
+    """Whether each answer is correct; one that is missing or unparsed is not."""
+    return (answers["outcome"] == "correct").to_numpy(bool)
+
+
+def sources_of(answers: pd.DataFrame) -> np.ndarray:
+    """The source of each clip; a clip without one is its own."""
+    sources = answers["source_id"]
+    return sources.where(sources.notna(), answers["id"]).to_numpy(str)
 
 
 def _outcome(status: str | None, parser: str, label: str | None, prediction: str | None) -> str:

@@ -2,6 +2,7 @@
 
 import difflib
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,8 +53,6 @@ class ItemRecord:
     """One item of a run.
 
     Attributes:
-        id: Of the dataset's row.
-        questions: Those about it.
         columns: The dataset's row without its audio; empty where no dataset was given.
         same_audio: Whether the dataset has the audio of the run; None where that is not known.
     """
@@ -79,7 +78,6 @@ def show(run: Path | str, name: str, dataset: Items | None = None) -> ItemRecord
     """Everything that a run has on one item.
 
     Args:
-        run: A run folder.
         name: An id, for all questions about it, or a question_id, for that one.
         dataset: Where the item is from, see `open_items`; adds its columns, compares its audio.
 
@@ -93,25 +91,19 @@ def show(run: Path | str, name: str, dataset: Items | None = None) -> ItemRecord
     rows = answers[(answers["id"] == name) | (answers["question_id"] == name)].to_dict("records")
     if not rows:
         raise UnknownName(_unknown(name, run, answers["id"], answers["question_id"]))
-    lines = _lines(Path(run))
-    item = rows[0]["id"]
-    columns = {} if dataset is None else _row_of(dataset, item)
-    sha256 = None if dataset is None else hashlib.sha256(dataset.audio_bytes(item)).hexdigest()
-    return ItemRecord(
-        id=item,
-        questions=tuple(_with_attempts(row, lines.get(row["question_id"], [])) for row in rows),
-        columns=columns,
-        same_audio=None
-        if sha256 is None
-        else all(sha256 in (row["audio_sha256"] or ()) for row in rows),
-    )
-
-
-def _lines(run: Path) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
-    for line in attempts(run):
-        found.setdefault(line["question_id"], []).append(line)
-    return found
+    lines: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for line in attempts(Path(run)):
+        lines[line["question_id"]].append(line)
+    questions = tuple(_with_attempts(row, lines[row["question_id"]]) for row in rows)
+    item: str = rows[0]["id"]
+    if dataset is None:
+        return ItemRecord(item, questions, {}, None)
+    columns = next((row for row in dataset.rows if row["id"] == item), None)
+    if columns is None:
+        raise UnknownName(f"the dataset has no row {item!r}")
+    sha256 = hashlib.sha256(dataset.audio_bytes(item)).hexdigest()
+    same = all(sha256 in (row["audio_sha256"] or ()) for row in rows)
+    return ItemRecord(item, questions, columns, same)
 
 
 def _unknown(name: str, run: Path | str, ids: Iterable[str], question_ids: Iterable[str]) -> str:
@@ -138,13 +130,6 @@ def _with_attempts(row: dict[str, Any], lines: list[dict[str, Any]]) -> Question
         for i, line in enumerate(lines)
     )
     return QuestionRecord(row, found)
-
-
-def _row_of(items: Items, name: str) -> dict[str, Any]:
-    for row in items.rows:
-        if row["id"] == name:
-            return row
-    raise UnknownName(f"the dataset has no row {name!r}")
 
 
 def _question(question: QuestionRecord) -> list[str]:

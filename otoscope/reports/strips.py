@@ -57,15 +57,11 @@ def shape_of(series: int | None) -> str:
     return "tick" if series is None else TURNS[series % len(TURNS)]
 
 
-def strip(
-    lines: Sequence[Sequence[Mark]], *, reference: float | None = 0.5, width: str = "100%"
-) -> Markup:
-    """Marks on a scale from 0 to 100 per cent, a line below the other, with a dashed reference."""
+def strip(lines: Sequence[Sequence[Mark]], *, width: str = "100%") -> Markup:
+    """Marks on a scale from 0 to 100 per cent, a line below the other; chance level 50 dashed."""
     height = LINE * max(1, len(lines))
     parts = [f'<line class="grid" x1="{x}%" x2="{x}%" y1="0" y2="{height}"/>' for x in GRID]
-    if reference is not None:
-        at = _at(reference)
-        parts.append(f'<line class="chance" x1="{at}" x2="{at}" y1="0" y2="{height}"/>')
+    parts.append(f'<line class="chance" x1="{_at(0.5)}" x2="{_at(0.5)}" y1="0" y2="{height}"/>')
     for i, marks in enumerate(lines):
         parts += [_draw(mark, LINE * i + LINE // 2) for mark in marks]
     return Markup(
@@ -82,9 +78,10 @@ def _draw(mark: Mark, y: int) -> str:
         whisker = (
             f'<line class="whisker" x1="{_at(mark.low)}" x2="{_at(mark.high)}" y1="{y}" y2="{y}"/>'
         )
+    label = escape(f"{mark.name}: {per_cent(mark.share)} %")
     body = SHAPES[mark.shape or shape_of(mark.series)]
     return (
-        f'<g class="{css_class(mark.series)}"><title>{_label(mark)}</title>{whisker}'
+        f'<g class="{css_class(mark.series)}"><title>{label}</title>{whisker}'
         f'<svg x="{_at(mark.share)}" y="{y}" overflow="visible">{body}</svg></g>'
     )
 
@@ -99,10 +96,6 @@ def swatch(series: int | None, shape: str | None = None) -> Markup:
         f'<svg class="swatch" width="14" height="12" viewBox="-7 -6 14 12" aria-hidden="true">'
         f'<g class="{css_class(series)}">{SHAPES[shape or shape_of(series)]}</g></svg>'
     )
-
-
-def _label(mark: Mark) -> Markup:
-    return escape(f"{mark.name}: {per_cent(mark.share)} %")
 
 
 def heat(share: Share | None) -> Markup:

@@ -46,6 +46,12 @@ class TableColumn:
         return (self.key, self.high) if self.kind == "interval" else (self.key,)
 
 
+def with_interval(key: str, head: str, name: str = "95 % CI") -> tuple[TableColumn, TableColumn]:
+    """A share with its interval, see `named_interval`."""
+    interval = TableColumn(f"{key}_low", name, "interval", high=f"{key}_high")
+    return TableColumn(key, head, "share"), interval
+
+
 class TableCell(NamedTuple):
     """Printed text, and how its column is to be set."""
 
@@ -61,7 +67,6 @@ class ReportTable:
         name: Of its file, without ending.
         title: Its caption.
         columns: Which values of the rows are shown, in order.
-        rows: The records.
         notes: Sentences to read with it.
         ties: Where 46.25 goes: to the `even` digit, or `up`.
     """
@@ -148,14 +153,10 @@ def per_cent(share: float | Fraction | None, ties: Ties = "even") -> str:
 
 def csv_text(keys: Sequence[str], rows: Iterable[Record]) -> str:
     """Records as CSV: the named values as they are, empty where there is none."""
-    records = [[_plain(row.get(key)) for key in keys] for row in rows]
-    return pd.DataFrame(records, columns=list(keys), dtype=object).to_csv(
-        index=False, lineterminator="\n"
-    )
-
-
-def _plain(value: Any) -> Any:
-    return float(value) if isinstance(value, Fraction) else value
+    values = ([row.get(key) for key in keys] for row in rows)
+    records = [[float(v) if isinstance(v, Fraction) else v for v in row] for row in values]
+    table = pd.DataFrame(records, columns=list(keys), dtype=object)
+    return table.to_csv(index=False, lineterminator="\n")
 
 
 def in_markdown(text: str) -> str:
@@ -222,10 +223,7 @@ def cross_shares(
     rows = []
     for name in dict.fromkeys(counts[row]):
         own = {column: cells.get((name, column)) for column in names}
-        rows.append({row: name, "average": _average(list(own.values()))} | own)
+        known = [share for share in own.values() if share is not None]
+        average = sum(known, Fraction()) / len(known) if len(known) == len(own) > 0 else None
+        rows.append({row: name, "average": average} | own)
     return rows
-
-
-def _average(cells: Sequence[Fraction | None]) -> Fraction | None:
-    known = [cell for cell in cells if cell is not None]
-    return sum(known, Fraction()) / len(known) if len(known) == len(cells) > 0 else None

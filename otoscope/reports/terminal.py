@@ -35,7 +35,7 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def indented(text: str, before: str = "  | ") -> str:
+def indented(text: str, before: str) -> str:
     r"""The text with a mark before each line, and other characters that would not print escaped.
 
     >>> print(indented("one\n\ttwo", "> "))
@@ -43,6 +43,11 @@ def indented(text: str, before: str = "  | ") -> str:
     > \ttwo
     """
     return "\n".join(before + visible(line) for line in text.split("\n"))
+
+
+def print_line(console: Console, text: str) -> None:
+    """Prints text as it is; a terminal wraps it."""
+    console.print(Text(text), soft_wrap=True)
 
 
 def table(

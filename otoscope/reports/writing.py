@@ -70,13 +70,10 @@ def write_report(
     Tables of an earlier report are removed: this one may not have all of them.
 
     Args:
-        folder: Where to write.
         tables: In order; those without rows are left out.
         heading: First line of the Markdown; by it an earlier report is known.
         facts: Lines below it, as Markdown.
-        template: Of the page.
         values: Of the template, beside `tables` (by name), `swatch` and `grey`.
-        page, markdown: File names.
     """
     filled = [table for table in tables if table.rows]
     first_line, text = f"# {heading}", folder / markdown

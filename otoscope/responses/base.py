@@ -35,11 +35,7 @@ class Parser:
         return tuple(dict.fromkeys(self.words.values()))
 
     def __call__(self, text: str | None) -> Parsed:
-        """The label of an answer, or None, and the rule that fired.
-
-        Args:
-            text: The raw answer; None where there is none.
-        """
+        """What a raw answer means; None where there is no answer."""
         if text is None or not text.strip():
             return Parsed(None, "empty")
         return self.decide(text)

@@ -32,14 +32,11 @@ def read_answers(texts: Iterable[str | None], parser: str = "paper") -> Reading:
         LookupError: No parser has that name.
     """  # noqa: E501
     parse, words = PARSERS[parser], PARSERS[EXACT_RULE.get(parser, parser)].words
-    seen: dict[str | None, tuple[str | None, str, bool]] = {}
-    labels, rules, exact = [], [], []
-    for text in texts:
-        if text not in seen:
-            bare = text is not None and text.strip().lower() in words
-            seen[text] = (*parse(text), bare)
-        label, rule, bare = seen[text]
-        labels.append(label)
-        rules.append(rule)
-        exact.append(bare)
-    return Reading(labels, rules, exact)
+    texts = list(texts)
+    parsed = {text: parse(text) for text in set(texts)}
+    bare = {text: text is not None and text.strip().lower() in words for text in parsed}
+    return Reading(
+        [parsed[text].label for text in texts],
+        [parsed[text].rule for text in texts],
+        [bare[text] for text in texts],
+    )

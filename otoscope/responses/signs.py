@@ -98,10 +98,7 @@ class Signs(NamedTuple):
 def signs_of(text: str | None, parser: Parser, *, truncated: bool = False) -> Signs:
     """The signs of one answer; directions are looked for only where the parser reads them.
 
-    Args:
-        text: The raw answer.
-        parser: The rule that it is read by.
-        truncated: Whether the answer is known to be cut at the token limit.
+    An answer is `truncated` if it is known to be cut at the token limit.
     """
     text = text or ""
     plain, parsed = _plain(text), parser(text)

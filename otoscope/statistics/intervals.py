@@ -23,6 +23,15 @@ class Interval(NamedTuple):
 UNKNOWN = Interval(float("nan"), float("nan"), float("nan"))
 
 
+def named_interval(name: str, interval: tuple[float, float, float]) -> dict[str, float]:
+    """An estimate and the ends of its interval, for a row of a table.
+
+    >>> named_interval("auc", Interval(0.5, 0.4, 0.6))
+    {'auc': 0.5, 'auc_low': 0.4, 'auc_high': 0.6}
+    """
+    return dict(zip((name, f"{name}_low", f"{name}_high"), interval, strict=True))
+
+
 def wilson(n_correct: int, n: int, *, confidence: float = 0.95) -> Interval:
     """Wilson's score interval for independent answers; all NaN without any.
 

@@ -139,6 +139,14 @@ class TestPlan:
         with pytest.raises(DatasetError, match=r"lacks the column\(s\) \['Utterance_ID'\]"):
             plan(meld)
 
+    def test_a_class_label_without_a_name_is_no_emotion(self):
+        """-1 is how datasets without labels are stored; it is not the last name."""
+        columns = {"audio": [{"bytes": clip(0), "path": None}], "emotion": [-1], "dialogue_id": [5]}
+        table = datasets.Dataset.from_dict(columns)
+        names = datasets.ClassLabel(names=["joy", "fear"])
+        with pytest.raises(DatasetError, match="row 0: emotion is -1; it must be one of"):
+            plan(table.cast_column("emotion", names))
+
     def test_a_dataset_without_emotions(self):
         with pytest.raises(DatasetError, match=r"lacks audio, emotion, dialogue_id and has text"):
             plan(datasets.Dataset.from_dict({"text": ["a"]}))

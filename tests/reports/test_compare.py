@@ -192,7 +192,7 @@ class TestWhichQuestions:
         with pytest.raises(RunError) as caught:
             compare(a, b)
         message = str(caught.value)
-        assert f"4 questions only in {a} ('p|main', 'q|main', 'r|main', …)" in message
+        assert f"4 questions only in {a} ('p|main', 'q|main', 'r|main' and 1 more)" in message
         assert f"1 question only in {b} ('u|main')" in message
         assert message.endswith("--common compares the 1 they share")
         compared = compare(a, b, common=True)

@@ -3,14 +3,7 @@
 import numpy as np
 
 from otoscope.probes.alignment import alignment_table
-from otoscope.reports.inside.columns import (
-    CATEGORY,
-    LAYER,
-    MODEL,
-    StudyRow,
-    category_rank,
-    named,
-)
+from otoscope.reports.inside.columns import CATEGORY, LAYER, MODEL, category_rank, named
 from otoscope.reports.inside.reading import StudyResults, model_name
 from otoscope.reports.tables import ReportTable, TableColumn
 from otoscope.statistics.breakdowns import plain
@@ -18,14 +11,13 @@ from otoscope.statistics.breakdowns import plain
 
 def tables(study: StudyResults) -> list[ReportTable]:
     """Means by layer, then maps of the last layer."""
-    return [by_layer(study), *maps(study)]
+    last_sites = dict(study.alignments.keys())
+    return [_by_layer(study), *(_map(study, *last) for last in last_sites.items())]
 
 
-def by_layer(study: StudyResults) -> ReportTable:
+def _by_layer(study: StudyResults) -> ReportTable:
     """Mean cosines of the pairs of categories by layer."""
-    found: list[StudyRow] = (
-        alignment_table(study.alignments).to_pylist() if study.alignments else []
-    )
+    found = alignment_table(study.alignments).to_pylist() if study.alignments else []
     return ReportTable(
         "alignment", "Alignment of directions of change",
         (MODEL, LAYER,
@@ -41,13 +33,8 @@ def by_layer(study: StudyResults) -> ReportTable:
     )  # fmt: skip
 
 
-def maps(study: StudyResults) -> list[ReportTable]:
-    """Signed cosines of every two categories at the last layer: one map for each model."""
-    last = dict(study.alignments.keys())
-    return [_map(study, model, site) for model, site in last.items()]
-
-
 def _map(study: StudyResults, model: str, site: str) -> ReportTable:
+    """Signed cosines of every two categories."""
     found = study.alignments[model, site]
     names = sorted(found.categories, key=lambda name: category_rank(study, name))
     order = [found.categories.index(name) for name in names]

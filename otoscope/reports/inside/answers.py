@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 
 from otoscope.probes.table import ALL
+from otoscope.reports.scoring import is_correct, sources_of
 from otoscope.statistics.clustered_pairs import clustered_difference
-from otoscope.statistics.intervals import clustered_interval
+from otoscope.statistics.intervals import clustered_interval, named_interval
 
 
 def answered_rows(
@@ -29,13 +30,15 @@ def answered_rows(
             own = _of(runs[model], category)
             if own.empty:
                 continue
-            sources = _sources(own)
-            accuracy = clustered_interval(_correct(own), sources, groups=_groups(own))
+            sources = sources_of(own)
+            accuracy = clustered_interval(is_correct(own), sources, groups=_groups(own))
             row = {
-                "key": model, "category": category, "n": len(own),
-                "n_sources": len(np.unique(sources)), "accuracy": accuracy.estimate,
-                "accuracy_low": accuracy.low, "accuracy_high": accuracy.high,
-            }  # fmt: skip
+                "key": model,
+                "category": category,
+                "n": len(own),
+                "n_sources": len(np.unique(sources)),
+                **named_interval("accuracy", accuracy),
+            }
             if base in runs and model != base:
                 row |= _change(_of(runs[base], category), own)
             found.append(row)
@@ -48,28 +51,15 @@ def _change(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, Any]:
     if own.empty:
         return {}
     old = before.set_index("id").loc[own["id"]]
-    change = clustered_difference(_correct(own), _correct(old), _sources(own), groups=_groups(own))
-    return {
-        "change": change.estimate,
-        "change_low": change.low,
-        "change_high": change.high,
-        "n_shared": len(own),
-    }
+    change = clustered_difference(
+        is_correct(own), is_correct(old), sources_of(own), groups=_groups(own)
+    )
+    return {**named_interval("change", change), "n_shared": len(own)}
 
 
 def _of(answers: pd.DataFrame, category: str) -> pd.DataFrame:
     return answers if category == ALL else answers[answers["category"] == category]
 
 
-def _correct(answers: pd.DataFrame) -> np.ndarray:
-    return (answers["outcome"] == "correct").to_numpy(bool)
-
-
 def _groups(answers: pd.DataFrame) -> np.ndarray:
     return answers["category"].to_numpy(str)
-
-
-def _sources(answers: pd.DataFrame) -> np.ndarray:
-    """The source of each clip; a clip without one is its own."""
-    sources = answers["source_id"]
-    return sources.where(sources.notna(), answers["id"]).to_numpy(str)

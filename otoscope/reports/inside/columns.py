@@ -6,15 +6,9 @@ from typing import Any
 from otoscope.probes.predictions import PROBE, RIDGE
 from otoscope.probes.table import ALL
 from otoscope.reports.inside.reading import StudyResults, model_name
-from otoscope.reports.tables import TableColumn
+from otoscope.reports.tables import ReportTable, TableColumn, share_matrix, with_interval
 
 StudyRow = dict[str, Any]
-
-
-def with_interval(key: str, head: str) -> tuple[TableColumn, TableColumn]:
-    """A share with its 95 % interval."""
-    interval = TableColumn(f"{key}_low", "95 % CI", "interval", high=f"{key}_high")
-    return TableColumn(key, head, "share"), interval
 
 
 MODEL = TableColumn("model", "model", "run")
@@ -61,15 +55,21 @@ def by_category(study: StudyResults, rows: Iterable[StudyRow]) -> list[StudyRow]
     return sorted(rows, key=lambda row: category_rank(study, row["category"]))
 
 
-def category_grid(
-    study: StudyResults, values: Mapping[tuple[str, str], Any], columns: Sequence[str]
-) -> list[StudyRow]:
-    """A row for each category that has a value in some column."""
-    return [
-        {"category": category, **{at: values.get((category, at)) for at in columns}}
+def category_map(
+    study: StudyResults,
+    name: str,
+    title: str,
+    shares: Mapping[tuple[str, str], Any],
+    columns: Sequence[str],
+    notes: tuple[str, ...] = (),
+) -> ReportTable:
+    """Shares by category and one of `columns`; categories without any are left out."""
+    rows = [
+        {"category": category, **{at: shares.get((category, at)) for at in columns}}
         for category in (*study.categories, ALL)
-        if any((category, at) in values for at in columns)
+        if any((category, at) in shares for at in columns)
     ]
+    return share_matrix(name, title, (CATEGORY,), columns, rows, notes)
 
 
 def layers_of(rows: Iterable[StudyRow]) -> list[int]:

@@ -11,10 +11,9 @@ from otoscope.reports.inside.columns import (
     by_category,
     named,
     probe_rows,
-    with_interval,
 )
 from otoscope.reports.inside.reading import StudyResults, predicts_answer
-from otoscope.reports.tables import ReportTable, TableColumn
+from otoscope.reports.tables import ReportTable, TableColumn, with_interval
 
 NOTES = (
     "A probe at chance is correct on about half of the clips that are answered wrongly, so the "
@@ -28,7 +27,8 @@ NOTES = (
 
 def tables(study: StudyResults) -> list[ReportTable]:
     """At the last layer of each model, and at every layer."""
-    return [at_last_layer(study), by_layer(study)]
+    title = "Decodable but not answered, by layer"
+    return [at_last_layer(study), _table("decodable_by_layer", title, decodable_rows(study))]
 
 
 def decodable_rows(study: StudyResults) -> list[StudyRow]:
@@ -45,20 +45,11 @@ def decodable_rows(study: StudyResults) -> list[StudyRow]:
 def at_last_layer(study: StudyResults) -> ReportTable:
     """At the last layer of each model."""
     rows = decodable_rows(study)
-    last: dict[str, int] = {}
-    for row in rows:
-        last[row["key"]] = max(row["layer"], last.get(row["key"], 0))
+    last = {row["key"]: row["layer"] for row in sorted(rows, key=lambda row: row["layer"])}
     return _table(
         "decodable_at_last_layer", "Decodable but not answered, at the last layer",
         [row for row in rows if row["layer"] == last[row["key"]]],
     )  # fmt: skip
-
-
-def by_layer(study: StudyResults) -> ReportTable:
-    """At every layer."""
-    return _table(
-        "decodable_by_layer", "Decodable but not answered, by layer", decodable_rows(study)
-    )
 
 
 def _table(name: str, title: str, rows: Sequence[StudyRow]) -> ReportTable:

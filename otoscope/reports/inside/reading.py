@@ -5,7 +5,7 @@ out.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -84,6 +84,13 @@ class _Parts:
 
     missing: list[str] = field(default_factory=list)
 
+    def read_all(
+        self, folder: Path, names: Mapping[str, str], reader: Callable[[Path], Any]
+    ) -> dict[str, Any]:
+        """The parts that can be read, by the keys of `names`."""
+        found = {key: self.read(folder, name, reader) for key, name in names.items()}
+        return {key: part for key, part in found.items() if part is not None}
+
     def read(self, folder: Path, name: str, reader: Callable[[Path], Any]) -> Any:
         """The result of `reader`; None, and a sentence in `missing`, where it fails."""
         path = folder / name
@@ -127,27 +134,21 @@ def read_study(folder: Path) -> StudyResults:
     config = about.get("config") or {}
     models = _models(folder, config)
     parts = _Parts()
-    probes, joined, runs, prompts = {}, {}, {}, {}
-    for model in models:
-        if (answers := parts.read(folder, f"runs/{model}", _answers)) is not None:
-            prompts[model], runs[model] = answers
-        if model != BASE and not config.get("probe_taught", True):
-            continue
-        rows = parts.read(folder, f"probes/{model}/probes.parquet", _rows(table.COLUMNS))
-        if rows is not None:
-            probes[model] = rows
-        rows = parts.read(folder, f"probes/{model}/encoded.parquet", _rows(decodable.COLUMNS))
-        if rows is not None:
-            joined[model] = rows
-    across = {}
-    for name in ACROSS:
-        if config.get("other") or (folder / "probes" / name).is_dir():
-            rows = parts.read(folder, f"probes/{name}/probes.parquet", _rows(table.COLUMNS))
-            if rows is not None:
-                across[name] = rows
-    alignments = _alignments(folder, models, config, parts)
+    probed = [m for m in models if m == BASE or config.get("probe_taught", True)]
+    crossed = [n for n in ACROSS if config.get("other") or (folder / "probes" / n).is_dir()]
+    runs = parts.read_all(folder, {m: f"runs/{m}" for m in models}, _answers)
+    joined = parts.read_all(
+        folder, {m: f"probes/{m}/encoded.parquet" for m in probed}, _rows(decodable.COLUMNS)
+    )
+    all_probes = parts.read_all(
+        folder,
+        {name: f"probes/{name}/probes.parquet" for name in (*probed, *crossed)},
+        _rows(table.COLUMNS),
+    )
+    probes = {name: rows for name, rows in all_probes.items() if name in probed}
+    alignments = _alignments(folder, probed, parts)
     seen = [row["category"] for rows in (*probes.values(), *joined.values()) for row in rows]
-    seen += [name for answers in runs.values() for name in distinct(answers, "category")]
+    seen += [name for _, answers in runs.values() for name in distinct(answers, "category")]
     order = dict.fromkeys([*config.get("categories", ()), *sorted(set(seen) - {table.ALL})])
     return StudyResults(
         about,
@@ -155,9 +156,9 @@ def read_study(folder: Path) -> StudyResults:
         models,
         probes,
         joined,
-        across,
-        runs,
-        prompts,
+        {name: rows for name, rows in all_probes.items() if name in crossed},
+        {model: answers for model, (_, answers) in runs.items()},
+        {model: prompt for model, (prompt, _) in runs.items()},
         alignments,
         _synthetic(folder, about),
         tuple(parts.missing),
@@ -210,24 +211,18 @@ def _answers(path: Path) -> tuple[str, pd.DataFrame]:
 
 
 def _alignments(
-    folder: Path, models: tuple[str, ...], config: Record, parts: _Parts
+    folder: Path, models: Sequence[str], parts: _Parts
 ) -> dict[tuple[str, str], Alignment]:
     found: dict[tuple[str, str], Alignment] = {}
-    base: Features | None = None
-    for model in models:
-        if model != BASE and not config.get("probe_taught", True):
-            continue
-        features = parts.read(folder, f"features/{model}", Features.open)
-        if features is None:
-            continue
+    opened = parts.read_all(folder, {m: f"features/{m}" for m in models}, Features.open)
+    for model, features in opened.items():
         try:
-            if base is not None:
-                validate_same_rows({BASE: base, model_name(model): features})
+            if model != BASE and BASE in opened:
+                validate_same_rows({BASE: opened[BASE], model_name(model): features})
             for site in sorted(filter(predicts_answer, features.sites), key=site_order):
                 found[model, site] = align(features, site, split=READ_SPLIT, pairs_per_source=None)
         except (AlignmentError, FeaturesError) as error:
             parts.missing.append(f"angles between directions of features/{model}: {error}")
-        base = features if model == BASE else base
     return found
 
 

@@ -6,7 +6,8 @@ From files alone: no model is loaded and nothing is downloaded. An unfinished st
 too, which names the missing parts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,7 @@ from otoscope.reports.inside.reading import (
 )
 from otoscope.reports.inside.tables import STAGES, layer_rows, stage_rows, tables
 from otoscope.reports.pairing import flat_settings
-from otoscope.reports.panels import (
-    PlotLine,
-    PlotPoint,
-    PlotScale,
-    bar_panel,
-    fitting,
-    line_panel,
-)
+from otoscope.reports.panels import PlotLine, PlotPoint, PlotScale, bar_panel, fitting, line_panel
 from otoscope.reports.strips import heat
 from otoscope.reports.tables import ReportTable, in_markdown, per_cent
 from otoscope.reports.terminal import setting
@@ -85,6 +79,9 @@ def never_run(study: StudyResults) -> str:
 
 def _page(name: str, study: StudyResults, sections: dict[str, list[ReportTable]]) -> dict[str, Any]:
     config = study.about.get("config") or {}
+    at_stages, at_layers = stage_rows(study), layer_rows(study)
+    stages = [name for name in STAGES if any(row["stage"] == name for row in at_stages)]
+    accuracy = "Linear-probe accuracy by"
     return {
         "title": f"Inside: {name}",
         "never_run": never_run(study),
@@ -99,8 +96,8 @@ def _page(name: str, study: StudyResults, sections: dict[str, list[ReportTable]]
         "prompts": {model_name(model): prompt for model, prompt in study.prompts.items()},
         "sections": sections,
         "absent": ABSENT,
-        "stage_panels": _stage_panels(study),
-        "layer_panels": _layer_panels(study),
+        "stage_panels": _panels(at_stages, "stage", stages, f"{accuracy} stage"),
+        "layer_panels": _panels(at_layers, "layer", layers_of(at_layers), f"{accuracy} layer"),
         "alignment_panels": _alignment_panels(sections.get("alignment", [])),
         "decodable_panels": _decodable_panels(study),
         "per_cent": per_cent,
@@ -124,33 +121,28 @@ def role(model: str, category: str) -> str:
 Panels = list[tuple[str, Markup]]
 
 
-def _stage_panels(study: StudyResults) -> Panels:
-    rows = stage_rows(study)
-    labels = [name for name in STAGES if any(row["stage"] == name for row in rows)]
-    return _panels(rows, "stage", labels, "Linear-probe accuracy by stage")
-
-
-def _layer_panels(study: StudyResults) -> Panels:
-    rows = layer_rows(study)
-    return _panels(rows, "layer", layers_of(rows), "Linear-probe accuracy by layer")
-
-
 def _panels(rows: Sequence[StudyRow], key: str, labels: Sequence[Any], alt: str) -> Panels:
-    by_category = {
-        category: _lines(list(own), key, labels, "accuracy", category)
+    by_category = _by_category(rows, key, labels, "accuracy")
+    scale = fitting([line for lines in by_category.values() for line in lines], low=0.4, high=1.0)
+    draw = partial(line_panel, labels=list(map(str, labels)), scale=scale, chance=CHANCE)
+    return _drawn(by_category, draw, alt)
+
+
+def _drawn(
+    by_category: Mapping[str, Sequence[PlotLine]], draw: Callable[..., Markup], alt: str
+) -> Panels:
+    """A panel for each category, named as in print."""
+    named = ((category.replace("_", " "), lines) for category, lines in by_category.items())
+    return [(name, draw(lines, alt=f"{alt}: {name}")) for name, lines in named]
+
+
+def _by_category(
+    rows: Sequence[StudyRow], key: str, labels: Sequence[Any], measure: str
+) -> dict[str, list[PlotLine]]:
+    return {
+        category: _lines(list(own), key, labels, measure, category)
         for category, own in groupby(rows, lambda row: str(row["category"]))
     }
-    scale = fitting([line for lines in by_category.values() for line in lines], low=0.4, high=1.0)
-    return [
-        (
-            category.replace("_", " "),
-            line_panel(
-                lines, [str(label) for label in labels], scale=scale, chance=CHANCE,
-                alt=f"{alt}: {category.replace('_', ' ')}",
-            ),
-        )
-        for category, lines in by_category.items()
-    ]  # fmt: skip
 
 
 def _lines(
@@ -179,26 +171,18 @@ def _point(row: StudyRow | None, measure: str, *, with_ends: bool = True) -> Plo
 def _decodable_panels(study: StudyResults) -> Panels:
     rows = decodable_rows(study)
     layers = layers_of(rows)
-    by_category = {}
-    for category, own in groupby(rows, lambda row: str(row["category"])):
-        lines = _lines(list(own), "layer", layers, "encoded_not_said", category)
-        by_category[category] = [line for line in lines if line.css != "grey"]
+    by_category = {
+        category: [line for line in lines if line.css != "grey"]
+        for category, lines in _by_category(rows, "layer", layers, "encoded_not_said").items()
+    }
     ends = [
         PlotLine("", "", [PlotPoint(p.high) for p in line.points])
         for lines in by_category.values()
         for line in lines
     ]
     scale = PlotScale(0.0, min(1.0, fitting(ends, low=0.0, high=0.3).high))
-    return [
-        (
-            category.replace("_", " "),
-            bar_panel(
-                lines, [str(layer) for layer in layers], scale=scale,
-                alt=f"Decodable but not answered, by layer: {category.replace('_', ' ')}",
-            ),
-        )
-        for category, lines in by_category.items()
-    ]  # fmt: skip
+    draw = partial(bar_panel, labels=list(map(str, layers)), scale=scale)
+    return _drawn(by_category, draw, "Decodable but not answered, by layer")
 
 
 def _alignment_panels(section: Sequence[ReportTable]) -> Panels:

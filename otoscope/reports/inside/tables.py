@@ -16,15 +16,14 @@ from otoscope.reports.inside.columns import (
     SITE,
     StudyRow,
     by_category,
-    category_grid,
+    category_map,
     layers_of,
     named,
     probe_rows,
-    with_interval,
     with_ridge,
 )
 from otoscope.reports.inside.reading import BASE, StudyResults, model_name, predicts_answer
-from otoscope.reports.tables import ReportTable, TableColumn, share_matrix
+from otoscope.reports.tables import ReportTable, TableColumn, with_interval
 from otoscope.representations.sites import OUTPUT_POSITION
 
 STAGES = ("mel", "pre_llm", "audio.last", "text.last")
@@ -129,10 +128,9 @@ def layer_maps(study: StudyResults) -> list[ReportTable]:
         values = {(row["category"], str(row["layer"])): row["accuracy"] for row in own}
         at = [str(layer) for layer in layers_of(own)]
         maps.append(
-            share_matrix(
-                f"category_by_layer_{model}",
-                f"Linear-probe accuracy by category and layer, %: {model_name(model)}",
-                (CATEGORY,), at, category_grid(study, values, at),
+            category_map(
+                study, f"category_by_layer_{model}",
+                f"Linear-probe accuracy by category and layer, %: {model_name(model)}", values, at,
                 ("Columns are layers; chance level 50 %. The table by layer has the intervals.",),
             )
         )  # fmt: skip
@@ -178,10 +176,9 @@ def position_maps(study: StudyResults) -> list[ReportTable]:
         values = {(row["category"], row["position"]): row["balanced_accuracy"] for row in own}
         at = [name for name in POSITIONS if any(row["position"] == name for row in own)]
         maps.append(
-            share_matrix(
-                f"category_by_position_{key}_{layer}",
-                f"Balanced accuracy by position, %: {model_name(key)}, layer {layer}",
-                (CATEGORY,), at, category_grid(study, values, at),
+            category_map(
+                study, f"category_by_position_{key}_{layer}",
+                f"Balanced accuracy by position, %: {model_name(key)}, layer {layer}", values, at,
             )
         )  # fmt: skip
     return maps

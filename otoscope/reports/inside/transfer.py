@@ -1,14 +1,15 @@
 """Tables of transfer: fine-tuned on one category, tested on all."""
 
 from otoscope.probes.table import ALL
-from otoscope.reports.inside.columns import MODEL, N_SOURCES, StudyRow, named, with_interval
+from otoscope.reports.inside.columns import MODEL, N_SOURCES, StudyRow, named
 from otoscope.reports.inside.reading import BASE, StudyResults, tuned_category
-from otoscope.reports.tables import ReportTable, TableColumn, share_matrix
+from otoscope.reports.tables import ReportTable, TableColumn, share_matrix, with_interval
 
 
 def tables(study: StudyResults) -> list[ReportTable]:
     """The long table, and the matrix."""
-    return [long_table(study), matrix(study)]
+    rows = transfer_rows(study)
+    return [_long_table(rows), _matrix(study, rows)]
 
 
 def transfer_rows(study: StudyResults) -> list[StudyRow]:
@@ -19,8 +20,7 @@ def transfer_rows(study: StudyResults) -> list[StudyRow]:
     ]
 
 
-def long_table(study: StudyResults) -> ReportTable:
-    """The transfer matrix with its intervals, a row for each model and category."""
+def _long_table(rows: list[StudyRow]) -> ReportTable:
     return ReportTable(
         "transfer", "Fine-tuned on one category, tested on all",
         (MODEL, TableColumn("category", "tested on", "name"),
@@ -28,16 +28,14 @@ def long_table(study: StudyResults) -> ReportTable:
          *with_interval("change", "change from base, points"),
          TableColumn("n", "clips", "count"), TableColumn("n_shared", "shared with base", "count"),
          N_SOURCES),
-        tuple(transfer_rows(study)),
+        tuple(rows),
         ("Denominator: all planned questions; an answer that is missing or unparsed is not "
          "correct. Changes are paired, over the clips that both models have. All: categories "
          "have equal weights. Intervals are clustered by source.",),
     )  # fmt: skip
 
 
-def matrix(study: StudyResults) -> ReportTable:
-    """Rows: fine-tuned on; columns: tested on."""
-    rows = transfer_rows(study)
+def _matrix(study: StudyResults, rows: list[StudyRow]) -> ReportTable:
     tested = [n for n in (*study.categories, ALL) if any(row["category"] == n for row in rows)]
     by_model: dict[str, StudyRow] = {}
     for row in rows:

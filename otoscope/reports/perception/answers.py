@@ -22,6 +22,7 @@ from otoscope.reports.perception.scores import (
     CLUSTERED,
     INCREASE,
     PARSED,
+    PROMPT,
     RUN,
     WILSON,
     N,
@@ -36,6 +37,7 @@ from otoscope.reports.tables import (
     TableColumn,
     cross_shares,
     share_matrix,
+    with_interval,
 )
 from otoscope.statistics.direction import DIRECTION_LABELS
 from otoscope.statistics.labels import ratio
@@ -44,7 +46,6 @@ from otoscope.statistics.macro_f1 import score_macro_f1
 SOURCE_PROMPT = "source_bias"
 CLIPS_WITH = {"increase": "rising", "decrease": "falling", None: "unchanged"}
 QUERIED = TableColumn("category", "attribute in the question", "name")
-PROMPT = TableColumn("prompt", "prompt")
 CROSS_NOTE = (
     "Scored by the clip's own direction. An accuracy far from 50 % off the diagonal means that the "
     "answer follows a factor that the question does not name."
@@ -196,8 +197,7 @@ def format_tables(runs: Sequence[PerceptionRun]) -> list[ReportTable]:
             f"format_{base}",
             f"Question format: {base}",
             (
-                QUERIED, RUN, N, TableColumn("macro_f1", "macro F1, %", "share"),
-                TableColumn("macro_f1_low", "95 % CI", "interval", high="macro_f1_high"),
+                QUERIED, RUN, N, *with_interval("macro_f1", "macro F1, %"),
                 TableColumn("best_constant", "chance: constant answer, %", "share"),
                 TableColumn("uniform_guess", "chance: uniform, %", "share"),
                 TableColumn("proportional_guess", "chance: proportional, %", "share"),

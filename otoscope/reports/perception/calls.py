@@ -7,12 +7,11 @@ import pandas as pd
 
 from otoscope.models.base import Status
 from otoscope.reports.perception.reading import PerceptionRun
-from otoscope.reports.perception.scores import CATEGORY, RUN, N
+from otoscope.reports.perception.scores import CATEGORY, PROMPT, RUN, N
 from otoscope.reports.tables import ReportTable, TableColumn
 from otoscope.statistics.labels import ratio
 
 N_ERRORS = 20
-PROMPT = TableColumn("prompt", "prompt")
 
 
 def unparsed_table(runs: Sequence[PerceptionRun]) -> ReportTable:

@@ -6,6 +6,7 @@ from typing import Any
 
 from otoscope.audits.runs import RunError
 from otoscope.reports.perception.reading import distinct, read_perception
+from otoscope.reports.scoring import is_correct
 
 COMPARED = ("name", "content", "commit", "adapter")
 """Fields of a model's description that must agree where both descriptions have them."""
@@ -17,8 +18,6 @@ def correct_by_item(
     """Item's id to whether the answer is correct; an unparsed one is not.
 
     Args:
-        run: A perception run.
-        prompt: Name of the prompt.
         model: What must have answered, as `features.json` or `run.json` describes it; any model
             when None.
 
@@ -36,4 +35,4 @@ def correct_by_item(
     if clips.empty:
         prompts = ", ".join(sorted(distinct(scored.clips, "prompt_name"))) or "none about clips"
         raise RunError(f"{run} has no answers to the prompt {prompt!r}; its prompts: {prompts}")
-    return dict(zip(clips["id"], (clips["outcome"] == "correct").tolist(), strict=True))
+    return dict(zip(clips["id"], is_correct(clips).tolist(), strict=True))

@@ -46,36 +46,23 @@ def read_perception(paths: Sequence[Path | str]) -> list[PerceptionRun]:
 
 def with_kinds(answers: pd.DataFrame) -> pd.DataFrame:
     """Answers with the columns of `PerceptionRun`; None in those that a dataset may lack."""
-    absent = {name: [None] * len(answers) for name in OPTIONAL if name not in answers}
-    columns: dict[str, Any] = answers.to_dict("list") | absent
-    names = [split_name(name) for name in columns["prompt_name"]]
-    return pd.DataFrame(
-        columns
-        | {
-            "base_prompt": [base for base, _ in names],
-            "queried_attribute": [
-                attribute.replace(" ", "_") if attribute else category
-                for category, attribute in zip(
-                    columns["category"], columns["attribute"], strict=True
-                )
-            ],
-            "kind": [
-                _kind(category, config, crossed is not None)
-                for category, config, (_, crossed) in zip(
-                    columns["category"], columns["config"], names, strict=True
-                )
-            ],
-        },
-        dtype=object,
-    )
+    answers = answers.assign(**{name: None for name in OPTIONAL if name not in answers})
+    keys = answers[["prompt_name", "category", "attribute", "config"]]
+    added = [_kind(*row) for row in keys.itertuples(index=False)]
+    names = ("base_prompt", "queried_attribute", "kind")
+    return answers.join(pd.DataFrame(added, answers.index, names, dtype=object))
 
 
-def _kind(category: str, config: str | None, crossed: bool) -> str:
+def _kind(
+    prompt_name: str, category: str, attribute: str | None, config: str | None
+) -> tuple[str, str, str]:
+    base, crossed = split_name(prompt_name)
+    kind = BEEP if config == BEEP else CLIP
     if category == SOURCE:
-        return SOURCE
-    if crossed:
-        return CROSS
-    return BEEP if config == BEEP else CLIP
+        kind = SOURCE
+    elif crossed is not None:
+        kind = CROSS
+    return base, attribute.replace(" ", "_") if attribute else category, kind
 
 
 def about_direction(answers: pd.DataFrame) -> pd.DataFrame:

@@ -8,10 +8,7 @@ No model is called and nothing is downloaded; every number is computed from the 
 from collections.abc import Sequence
 from pathlib import Path
 
-import datasets
-
-from otoscope.audits.items import Items
-from otoscope.errors import InputError
+from otoscope.audits.items import DatasetLike, Items
 from otoscope.reports.perception.findings import findings
 from otoscope.reports.perception.page import page_values
 from otoscope.reports.perception.reading import PerceptionRun, read_perception
@@ -24,14 +21,9 @@ def report(
     runs: Sequence[Path | str],
     out: Path | str | None = None,
     *,
-    dataset: str | Path | datasets.Dataset | Items | None = None,
+    dataset: DatasetLike | Items | None = None,
 ) -> Path:
-    """Writes `index.html`, `report.md` and `tables/`; returns the page's path.
-
-    Args:
-        runs: Run folders, side by side in this order.
-        out: Folder to write into; `report` in the first run's folder by default.
-        dataset: Where the clips are, for audio players beside the sample answers; none without it.
+    """Writes `index.html`, `report.md` and `tables/`; see `otoscope.reports.report`.
 
     Raises:
         InputError: No run is given.
@@ -39,8 +31,6 @@ def report(
         LookupError: A run names a parser that does not exist.
         DatasetError: The dataset cannot be opened.
     """
-    if not runs:
-        raise InputError("a report needs at least one run")
     found = findings(read_perception(runs))
     chosen = [samples_of(run) for run in found.runs]
     audio = players(chosen, dataset)

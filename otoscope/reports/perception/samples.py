@@ -4,13 +4,12 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
 import datasets
 import pandas as pd
 
-from otoscope.audits.items import DatasetError, Items, open_items
+from otoscope.audits.items import DatasetError, DatasetLike, Items, open_items
 from otoscope.reports.perception.reading import PerceptionRun
 from otoscope.reports.scoring import OUTCOMES, UNSCORED
 from otoscope.reports.tables import ReportTable, TableColumn
@@ -22,11 +21,6 @@ N_CANDIDATES = 500
 DEFAULT = "default"
 MAX_AUDIO_BYTES = 6_000_000
 MEDIA_TYPES = {b"fLaC": "audio/flac", b"RIFF": "audio/wav", b"OggS": "audio/ogg"}
-KEYS = (
-    "outcome", "question_id", "category", "tier", "curve", "direction", "source_id", "profile",
-    "no_effect", "queried_attribute", "prompt_name", "label", "prediction", "rule", "status",
-    "text", "first_text", "detail", "audio_truncated", "text_truncated",
-)  # fmt: skip
 
 
 class SampleAudio(NamedTuple):
@@ -59,9 +53,7 @@ def _varied(answers: pd.DataFrame, n: int) -> list[int]:
     chosen: list[int] = []
     used: Counter[tuple[str, str | None]] = Counter()
     while first and len(chosen) < n:
-        text, category = min(
-            first, key=lambda pair: (used["text", pair[0]], used["category", pair[1]])
-        )
+        text, category = min(first, key=lambda t: (used["text", t[0]], used["category", t[1]]))
         chosen.append(first.pop((text, category)))
         used.update([("text", text), ("category", category)])
     return chosen
@@ -83,24 +75,19 @@ def sample_table(runs: Sequence[PerceptionRun], chosen: Sequence[pd.DataFrame]) 
         tuple(
             {"run": run.name} | row
             for run, own in zip(runs, chosen, strict=True)
-            for row in own[list(KEYS)].to_dict("records")
+            for row in own.to_dict("records")
         ),
         (f"At most {N_EACH} answers of each outcome and run ({', '.join(OUTCOMES)}).",),
     )  # fmt: skip
 
 
 def players(
-    answers: Sequence[pd.DataFrame], dataset: str | Path | datasets.Dataset | Items | None
+    answers: Sequence[pd.DataFrame], dataset: DatasetLike | Items | None
 ) -> list[SampleAudio]:
-    """A player for each of the chosen answers, within the size limit of a page.
+    """For each answer of each run the address of its last clip, or why there is none.
 
-    Args:
-        answers: The chosen answers of each run.
-        dataset: Where the audio is; None for no players. A folder or repository is opened with the
-            configs that the runs name.
-
-    Returns:
-        For each answer of each run the address of its last clip, or why there is none.
+    Together they are within the size limit of a page. A folder or repository is opened with the
+    configs that the runs name; without a dataset there are no players.
     """
     questions = pd.concat(answers)
     if dataset is None:
@@ -109,13 +96,16 @@ def players(
     n_left = MAX_AUDIO_BYTES
     found = []
     for ids, hashes in zip(questions["audio_ids"], questions["audio_sha256"], strict=True):
-        player, n_bytes = _player(opened, ids, hashes, n_left)
-        n_left -= n_bytes
-        found.append(player)
+        data, missing = _clip(opened, ids, hashes)
+        if len(data) > n_left:
+            data, missing = b"", "size limit of the page reached"
+        n_left -= len(data)
+        media_type = MEDIA_TYPES.get(data[:4], "audio/mpeg")
+        found.append(SampleAudio(data_uri(data, media_type) if data else "", missing))
     return found
 
 
-def _opened(questions: pd.DataFrame, dataset: str | Path | datasets.Dataset) -> list[Items]:
+def _opened(questions: pd.DataFrame, dataset: DatasetLike) -> list[Items]:
     """Each config that was used; apart, since configs of one dataset may share rows."""
     if isinstance(dataset, datasets.Dataset):
         return [open_items(dataset)]
@@ -123,21 +113,16 @@ def _opened(questions: pd.DataFrame, dataset: str | Path | datasets.Dataset) -> 
     return [open_items(dataset, [] if c == DEFAULT else [c]) for c in sorted(configs)]
 
 
-def _player(
-    opened: Sequence[Items], ids: Sequence[str] | None, hashes: Sequence[str] | None, n_left: int
-) -> tuple[SampleAudio, int]:
+def _clip(
+    opened: Sequence[Items], ids: Sequence[str] | None, hashes: Sequence[str] | None
+) -> tuple[bytes, str]:
+    """The audio of the last clip, or why there is none."""
     if not ids:
-        return SampleAudio("", "the question has no clip"), 0
-    data = None
+        return b"", "the question has no clip"
     for items in opened:
         with suppress(KeyError, DatasetError):
             data = items.audio_bytes(ids[-1])
-            break
-    if data is None:
-        return SampleAudio("", "not in the dataset given"), 0
-    if hashes and hashlib.sha256(data).hexdigest() != hashes[-1]:
-        return SampleAudio("", "the dataset given has other audio under this id"), 0
-    if len(data) > n_left:
-        return SampleAudio("", "size limit of the page reached"), 0
-    media_type = MEDIA_TYPES.get(data[:4], "audio/mpeg")
-    return SampleAudio(data_uri(data, media_type), ""), len(data)
+            if hashes and hashlib.sha256(data).hexdigest() != hashes[-1]:
+                return b"", "the dataset given has other audio under this id"
+            return data, ""
+    return b"", "not in the dataset given"

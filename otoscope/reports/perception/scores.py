@@ -36,6 +36,7 @@ BREAKDOWNS = ("category", "tier", "curve", "direction", "no_effect")
 
 RUN = TableColumn("run", "run", "run")
 CATEGORY = TableColumn("category", "category", "name")
+PROMPT = TableColumn("prompt", "prompt")
 N = TableColumn("n", "questions", "count")
 ACCURACY = TableColumn("accuracy", "accuracy, %", "share")
 CLUSTERED = TableColumn(
@@ -45,6 +46,8 @@ WILSON = TableColumn("wilson_low", "95 % CI, Wilson", "interval", high="wilson_h
 SIMULATION = TableColumn("simulation_low", "95 % CI, simulated", "interval", high="simulation_high")
 INCREASE = TableColumn("increase_share", 'predicted "increase", %', "share")
 PARSED = TableColumn("parsed_rate", "parse rate, %", "share")
+
+Scored = Sequence[tuple[PerceptionRun, Scores]]
 
 
 def scores_of(answers: pd.DataFrame, *, broken_down: bool = True) -> Scores:
@@ -78,9 +81,7 @@ def selected_prompt(run: PerceptionRun, runs: Sequence[PerceptionRun]) -> str | 
     return "main" if "main" in candidates else next(iter(candidates), None)
 
 
-def accuracy_table(
-    scored: Sequence[tuple[PerceptionRun, Scores]], name: str = "accuracy_by_category"
-) -> ReportTable:
+def accuracy_table(scored: Scored, name: str = "accuracy_by_category") -> ReportTable:
     """Accuracy by category with every interval, and against chance."""
     return ReportTable(
         name,
@@ -104,7 +105,7 @@ def accuracy_table(
     )  # fmt: skip
 
 
-def _unbalanced(scored: Sequence[tuple[PerceptionRun, Scores]]) -> list[str]:
+def _unbalanced(scored: Scored) -> list[str]:
     """A sentence for each run whose reference labels are not balanced."""
     notes = []
     for run, scores in scored:
@@ -121,8 +122,7 @@ def _unbalanced(scored: Sequence[tuple[PerceptionRun, Scores]]) -> list[str]:
 
 
 def by_category(
-    scored: Sequence[tuple[PerceptionRun, Scores]],
-    extra_of: Callable[[PerceptionRun, Scores], dict[str, dict[str, Any]]],
+    scored: Scored, extra_of: Callable[[PerceptionRun, Scores], dict[str, dict[str, Any]]]
 ) -> tuple[dict[str, Any], ...]:
     """A row for each category and run, and one for all of a run; all first."""
     rows = []
@@ -155,9 +155,7 @@ def _side(group: Scores, p: float) -> str:
     return "above" if group["accuracy"] > CHANCE else "below"
 
 
-def outcomes_table(
-    scored: Sequence[tuple[PerceptionRun, Scores]], answers: Sequence[pd.DataFrame]
-) -> ReportTable:
+def outcomes_table(scored: Scored, answers: Sequence[pd.DataFrame]) -> ReportTable:
     """What accuracy is made of: by direction, exact answers, and outcomes."""
     rates = {run.name: outcome_rates(own) for (run, _), own in zip(scored, answers, strict=True)}
     return ReportTable(
@@ -191,9 +189,7 @@ def outcome_rates(answers: pd.DataFrame) -> dict[str, dict[str, float]]:
     }
 
 
-def breakdown_table(
-    scored: Sequence[tuple[PerceptionRun, Scores]], name: str
-) -> ReportTable | None:
+def breakdown_table(scored: Scored, name: str) -> ReportTable | None:
     """Accuracy by tier, curve or direction; None where no run has it."""
     known = [(run, scores[name]) for run, scores in scored if name in scores]
     if not known:
@@ -213,7 +209,7 @@ def breakdown_table(
     )
 
 
-def tier_table(scored: Sequence[tuple[PerceptionRun, Scores]]) -> ReportTable | None:
+def tier_table(scored: Scored) -> ReportTable | None:
     """Accuracy by category and tier."""
     rows = [
         {"category": category, "tier": tier, "run": run.name} | groups[f"{category} {tier}"]
