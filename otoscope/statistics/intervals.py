@@ -23,7 +23,7 @@ class Interval(NamedTuple):
 UNKNOWN = Interval(float("nan"), float("nan"), float("nan"))
 
 
-def named_interval(name: str, interval: tuple[float, float, float]) -> dict[str, float]:
+def named_interval(name: str, interval: Interval) -> dict[str, float]:
     """An estimate and the ends of its interval, for a row of a table.
 
     >>> named_interval("auc", Interval(0.5, 0.4, 0.6))
