@@ -36,7 +36,7 @@ check: $(VENV)/ready  ## Style and types
 bench: $(VENV)/ready  ## Speed and memory against the plain reference
 	$(BIN)/python -m benchmarks.gradients
 	$(BIN)/python -m benchmarks.build
-	$(BIN)/python -m benchmarks.statistics
+	$(BIN)/python -m benchmarks.bootstrap
 	$(BIN)/python -m benchmarks.scoring
 	$(BIN)/python -m benchmarks.openai_adapter
 	$(BIN)/python -m benchmarks.run_overhead

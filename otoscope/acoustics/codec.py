@@ -114,16 +114,19 @@ def decode(source: Path | bytes, *, name: str | None = None) -> Decoded:
         data = source.read_bytes() if isinstance(source, Path) else source
     except OSError as error:
         raise AudioError(f"{name}: {error.strerror or error}") from error
+    # libsndfile reads a file that is cut short without an error, so its size is compared first
     if missing := missing_bytes(data):
         raise AudioError(f"{name}: cut short, at least {missing} bytes of audio are missing")
     try:
         with soundfile.SoundFile(_Seekable(data)) as file:
+            # integers where 16 bits hold them, so that samples stay exact; floats otherwise
             exact = file.subtype in EXACT_IN_16_BITS
             samples = file.read(dtype="int16" if exact else "float64", always_2d=True).T
             promised, rate, subtype = file.frames, file.samplerate, file.subtype
     except (soundfile.LibsndfileError, ValueError, MemoryError) as error:
         reason = getattr(error, "error_string", None) or str(error)
         raise AudioError(f"{name}: not readable as audio ({reason.strip()})") from error
+    # what libsndfile read may still be damaged, empty or of an unusable layout
     if samples.shape[1] != promised:
         raise AudioError(
             f"{name}: its header promises {promised} samples but {samples.shape[1]} can be read; "

@@ -155,6 +155,7 @@ def measure_confounds(clips: Iterable[ClipContrasts], *, tier: str | None = None
             by_category.setdefault(clip.category, []).append(clip)
     for category in by_category:
         GRADIENTS[category]  # an unknown one is rejected by name
+    # one contrast at a time, then all confounds jointly, with and without the unavoidable ones
     ordered = [(c, _Labelled(by_category[c])) for c in GRADIENTS if c in by_category]
     return Confounds(
         tuple(
@@ -189,6 +190,7 @@ class _Labelled:
 def _row(category: str, name: str, labelled: _Labelled) -> ConfoundRow:
     values = labelled.values(name)
     known = np.isfinite(values)
+    # clips without a value are left out of the AUC and counted by reason
     missing = Counter(
         str(c.reason[name]) for c, k in zip(labelled.clips, known, strict=True) if not k
     )

@@ -33,12 +33,14 @@ def missing_bytes(data: bytes) -> int:
         return _beyond(data, _chunks(data, 12, order=order), b"data")
     if magic in (b"RF64", b"BW64"):
         return _beyond(data, _rf64_chunks(data), b"data")
+    # AIFF, Wave64 and CAF: the same chunks with other sizes and paddings
     if magic == b"FORM":
         return _beyond(data, _chunks(data, 12, order="big"), b"SSND")
     if magic == b"riff":
         return _beyond(data, _w64_chunks(data), b"data")
     if magic == b"caff":
         return _beyond(data, _chunks(data, 8, order="big", n_size=8, pad=1), b"data")
+    # AU and NIST have a header of fixed fields; Ogg has pages and no size
     if magic == b".snd":
         start, size = (int.from_bytes(data[at : at + 4], "big") for at in (4, 8))
         return _beyond(data, iter([Chunk(b"data", start, size)]), b"data")

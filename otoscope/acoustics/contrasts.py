@@ -118,6 +118,7 @@ def contrasts(
         elif silent:
             result = Reason.SILENT
         else:
+            # windows near the middle lie in both halves and are left out
             track = MEASURES[name](samples, sampling_rate, span)
             result = _halves(name, track, MARGIN_S / duration_s(sampling_rate, span))
         if isinstance(result, Reason):

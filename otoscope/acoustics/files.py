@@ -36,6 +36,7 @@ class RenderedFile(NamedTuple):
             f"{gradient.parameter}: {t.start:g} to {t.end:g} over {self.span_s[0]:.2f} to "
             f"{self.span_s[1]:.2f} s of the source ({self.span_origin})",
         ]
+        # what else happened to the samples, where it did
         if self.rendering.no_effect:
             lines.append("no effect at this rate; only crossfades between segments may be audible")
         if self.clipped_fraction:
@@ -78,6 +79,7 @@ def render_file(
     if out.exists() and (out.samefile(source) or not overwrite):
         way = "write elsewhere" if out.samefile(source) else "--overwrite replaces it"
         raise codec.AudioError(f"{out}: already exists; {way}")
+    # the span: given, or detected as in a build
     recording = codec.read(source)
     rate = recording.sampling_rate
     if span_s is not None:
@@ -91,11 +93,13 @@ def render_file(
                 f"{source}: no speech found ({', '.join(decision.problems)}); give --span START:END"
             )
         span, origin = decision.span, decision.origin
+    # the id seeds the noise, so that a file renders the same every time
     clip_id = clip_id or condition.clip_id(source.stem, source.stem)
     made = SourceRenderer(recording.pcm, rate, span, bit_depth=recording.bit_depth).render(
         category, condition, clip_id=clip_id, profile=profile
     )
     encoded = made.to_pcm()
+    # 16 bits, as everywhere in a build
     kind = FORMATS[out.suffix.lower()]
     try:
         soundfile.write(out, encoded.pcm.T, rate, format=kind, subtype="PCM_16")

@@ -103,8 +103,11 @@ def fit(
 
     known = measurable(rows)
     rows, rising, groups = rows[known], rising[known], groups[known]
+    # segments that could not be measured take their mean in training, so that no clip is lost
     typical = SimpleImputer(keep_empty_features=True)
     discriminant = LinearDiscriminantAnalysis(solver="lsqr")
+    # the shrinkage is chosen on groups left out, as it should suit new voices; imputation is in
+    # the pipeline, so that no fold sees the means of another
     search = GridSearchCV(
         Pipeline([("typical", typical), ("discriminant", discriminant)]),
         {"discriminant__shrinkage": SHRINKAGES},
@@ -114,6 +117,7 @@ def fit(
         cv=_folds(rising, groups),
         error_score="raise",
     ).fit(rows, rising)
+    # refitted on all clips with that shrinkage; plain numbers are stored, no scikit-learn object
     best = search.best_estimator_
     return Weights(
         tuple(best["typical"].statistics_.tolist()),
@@ -135,6 +139,7 @@ def _folds(
             f"{len(rising)} measurable clips of {n_groups} speaker(s) or source(s): at least 2 "
             "are needed for cross-validation"
         )
+    # groups stay together: clips of one voice in both parts would make held-out answers too good
     folds = list(GroupKFold(min(n_folds, n_groups)).split(rising, groups=groups))
     for train, _ in folds:
         if len(np.unique(rising[train])) < 2:

@@ -180,6 +180,7 @@ class SimilaritySearch:
     def best_match(self, natural: int, wanted: int, length: int) -> int:
         """Position near `wanted` whose past `length` samples best match those of `natural`."""
         every, reach, offset = self.every, self.reach, self.margin - length
+        # WSOLA, the search: candidates within `reach` of the position wanted, first decimated
         first = wanted - reach
         best = first + every * _most_similar(
             self.coarse,
@@ -191,6 +192,7 @@ class SimilaritySearch:
         )
         if every == 1:
             return best
+        # then sample by sample, within one coarse step of that candidate
         around = best - every
         return around + _most_similar(
             self.fine, self.fine_energy, natural + offset, around + offset, length, 2 * every + 1

@@ -75,6 +75,7 @@ class SourceRenderer:
             raise codec.AudioError(
                 f"span {tuple(span)} is not within the clip's {samples.shape[-1]} samples"
             )
+        # one NaN would spread over a whole window of any filter
         as_float = codec.to_float(samples) if samples.dtype == np.int16 else samples
         if not np.isfinite(as_float).all():
             n_bad = np.sum(~np.isfinite(as_float))
@@ -102,6 +103,7 @@ class SourceRenderer:
         tier, curve, direction = condition
         if reason := self.not_applicable(category, tier, profile):
             raise NotApplicable(reason)
+        # the trajectory in the direction asked, the same for every channel
         up_ends = self._up_ends(category, tier)
         trajectory = steered(*up_ends, curve, direction, in_octaves=rules.in_octaves)
         parts = [rules.render(channel, trajectory, tier, clip_id) for channel in self.channels]
@@ -109,6 +111,8 @@ class SourceRenderer:
         samples = np.stack(
             [np.pad(np.concatenate(part), (0, longest - part.speech.size)) for part in parts]
         )
+        # one gain for both directions of a tier, from the most that the rules amplify: nothing
+        # clips, and the level does not tell the direction
         if rules.most_gain is not None and self.peak > 0:
             samples *= min(1.0, codec.CEILING / (self.peak * rules.most_gain(tier)))
         span = Span(self.span.start, self.span.start + longest)
@@ -135,6 +139,7 @@ class SourceRenderer:
             raise UnknownName(f"no tier named {tier!r}; there are {TIERS}")
         if rules.not_applicable is None:
             return None
+        # no effect: both ends round to one value at this rate and bit depth
         start, end = (
             rules.effective(value, self.sampling_rate) for value in self._up_ends(category, tier)
         )

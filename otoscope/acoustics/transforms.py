@@ -98,6 +98,7 @@ class GradientTransform(BaseWaveformTransform):
             span, origin, problems = decide(np.atleast_2d(samples), sample_rate, self.policies)
             if span is None:
                 raise codec.AudioError(f"{item_id}: no span of speech ({', '.join(problems)})")
+        # the condition is drawn from seed and id alone, so that order and workers change nothing
         condition = self.condition_of(item_id)
         clip_id = condition.clip_id(item_id, str(self.seed))
         source = SourceRenderer(samples, sample_rate, span, bit_depth=bit_depth)
@@ -121,14 +122,17 @@ class GradientTransform(BaseWaveformTransform):
             )
         data = Path(audio["path"]) if audio.get("bytes") is None else audio["bytes"]
         pcm, rate, bit_depth, _ = codec.read(data, name=item_id)
+        # the span: of the row, or detected
         start_s, end_s, span = row.get("span_start_s"), row.get("span_end_s"), None
         if start_s is not None and end_s is not None:
             span = Span(round(start_s * rate), round(end_s * rate))
         condition, made, origin = self.render(
             codec.to_float(pcm), rate, item_id=item_id, span=span, bit_depth=bit_depth
         )
+        # a path that depends on the id only
         path = hashlib.sha256(item_id.encode()).hexdigest()[:16] + ".flac"
         encoded = made.to_pcm()
+        # all columns that the change makes untrue, by their names in the dataset
         changed = {
             "audio": {"bytes": codec.encode_flac(encoded.pcm, rate), "path": path},
             "label": LABELS[condition.direction],

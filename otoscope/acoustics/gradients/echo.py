@@ -45,6 +45,7 @@ def impulse_response(sampling_rate: int, room: float) -> Float32[np.ndarray, " n
         for ms, feedback in zip(COMB_MS, COMB_FEEDBACK, strict=True)
     ]
     response = np.stack(combs).mean(axis=0, dtype=np.float64).astype(np.float32)
+    # a gain this small changes no sample in float32, so the two filters are skipped
     gain = np.float32(ALL_PASS_GAIN * room)
     if abs(gain) >= NEGLIGIBLE:
         for ms in ALL_PASS_MS:

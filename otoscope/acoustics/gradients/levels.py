@@ -26,6 +26,7 @@ def pick_levels(
     Head and tail take the levels of the two ends.
     """
 
+    # each level in use changes all segments once, and every variant of the source shares the result
     def segments_at(level: int) -> list[np.ndarray]:
         rows = np.where(channel.fixed.valid, change(channel.fixed.contexts, level), np.float32(0))
         gain = match_gain(channel.fixed.rms, channel.fixed.rms_of(rows))
@@ -35,6 +36,7 @@ def pick_levels(
         changed = change(part, level)
         return changed * match_gain(rms(part), rms(changed))
 
+    # the trajectory, quantized to levels, decides which rendering each segment is taken from
     levels = [level_of(value) for value in trajectory.per_segment(len(channel.fixed.segments))]
     pieces = {
         level: channel.shared((change, level), partial(segments_at, level)) for level in set(levels)
@@ -43,6 +45,7 @@ def pick_levels(
         [pieces[level][i] for i, level in enumerate(levels)],
         crossfade_length(channel.sampling_rate),
     )
+    # outside the span the parameter stays at its two ends
     head, tail = [
         channel.shared((change, side, level), partial(part_at, part, level))
         for side, part, level in (

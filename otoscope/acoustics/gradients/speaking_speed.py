@@ -78,6 +78,7 @@ def elapsed(
         return source / start
     if curve == "linear":
         return np.log1p(source * change / start) / change
+    # a curve that is flat at its end is one that is flat at its start, read backwards
     if curve == "quad_first_flat":
         return _over_a_parabola(start, change, source)
     if curve == "quad_last_flat":

@@ -50,10 +50,12 @@ def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: st
         first, last = (s.start - s.context_start)[long], (s.end - s.context_start)[long]
         return [row[a:b] * g for row, a, b, g in zip(signal, first, last, gain, strict=True)]
 
+    # contexts shorter than a window, one at a time, with a window of their own
     def alone(context: np.ndarray, i: int) -> np.ndarray:
         first = s.start[i] - s.context_start[i]
         return low_pass(context, float(cutoffs[i]), rate)[first : first + s.end[i] - s.start[i]]
 
+    # outside the span the cutoff stays at its two ends
     head, tail = [
         channel.shared(("low-pass", side, cutoff), partial(low_pass, part, cutoff, rate))
         for side, part, cutoff in (

@@ -55,6 +55,7 @@ def _shift(channel: SourceChannel, semitones: np.ndarray) -> list[list[np.ndarra
         with short_window(context.size) as sizes:
             return librosa.effects.time_stretch(context, rate=float(rates[row, i]), **sizes)
 
+    # one rate after another, segment by segment, as `rates.ravel()` orders them
     stretched = [
         x
         for row in range(len(rates))
@@ -73,6 +74,8 @@ def _resample(
 ) -> list[np.ndarray]:
     """Each waveform read `1 / rate` times as fast, `n_samples` of it; equal rates go together."""
     out: list[np.ndarray] = [np.zeros(0, np.float32)] * len(stretched)
+    # the second half of a shift: reading faster moves F0 and undoes the stretch; waveforms of one
+    # rate are columns of one call
     _, group = np.unique(np.round(rates, 12), return_inverse=True)
     for g in range(group.max() + 1):
         members = np.flatnonzero(group == g)
@@ -80,6 +83,7 @@ def _resample(
         block = np.stack(
             [np.pad(stretched[i], (0, longest - stretched[i].size)) for i in members], 1
         )
+        # shorter members end in zeros, and so does a short result, as in librosa's pitch_shift
         rate = float(rates[members[0]])
         if rate != 1:
             block = soxr.resample(block, sampling_rate / rate, sampling_rate, quality=QUALITY)

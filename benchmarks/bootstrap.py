@@ -1,6 +1,6 @@
 """How fast are intervals: paired draws against scipy's bootstrap, and a whole run's scores?
 
-    python -m benchmarks.statistics
+    python -m benchmarks.bootstrap
 
 Both bootstraps draw 10,000 resamples of 2,400 paired answers, in turns in one process; scipy's in
 batches that fit its cache, the faster of the ways to call it. Their intervals are compared over
