@@ -52,7 +52,6 @@ def within_window(
     """The clip at the model's rate, and whether its end was left out.
 
     Args:
-        audio: The clip.
         sampling_rate: Of the model, in Hz.
         window_s: The longest clip that it takes, in seconds; None where there is no limit.
         on_long: `reject` a longer one, or `flag` it and give its start.
@@ -84,7 +83,6 @@ def audio_file(audio: AudioInput, sampling_rate: int | None, kind: str = "wav") 
     Resampling overshoots at steep edges, so a clip near full scale can exceed it.
 
     Args:
-        audio: The clip.
         sampling_rate: Of the file in Hz; None for the clip's own.
         kind: A key of `FORMATS`.
 

@@ -12,8 +12,6 @@ from typing import Any, Literal
 from otoscope.models.base import ModelError
 from otoscope.registry import Registry
 
-Proven = Literal["real weights", "tiny", "unrun"]
-
 
 @dataclass(frozen=True)
 class Family:
@@ -58,7 +56,7 @@ class Family:
     batched: bool = True
     own_adapter: str | None = None
     needs: tuple[str, ...] = ()
-    proven: Proven = "unrun"
+    proven: Literal["real weights", "tiny", "unrun"] = "unrun"
     note: str = ""
 
 

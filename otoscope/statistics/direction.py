@@ -51,7 +51,6 @@ def score_directions(
         exact: Whether each raw answer was the bare word.
         clusters: Source of each item.
         by: Breakdowns: name to one value per item; nested under the name in the result.
-        seed: Seed of the simulation.
 
     Raises:
         ValueError: An unknown reference, or lengths that differ.

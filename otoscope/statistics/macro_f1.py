@@ -160,10 +160,8 @@ def score_macro_f1(
     Args:
         references: Gold labels: names, or positions in `labels`.
         answers: Parsed answers, None where unparsed.
-        labels: All labels.
         clusters: Source of each item.
         by: Breakdowns: name to one value per item; nested under the name in the result.
-        seed: Seed of the bootstrap.
 
     Raises:
         ValueError: An unknown reference, or lengths differ.
