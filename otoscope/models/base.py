@@ -184,11 +184,19 @@ def validate_method_names(model: Any) -> None:
 
 
 def description_of(model: Any) -> dict[str, Any]:
-    """A model's own description, or the name of its class."""
+    """A model's own description, or the name of its class.
+
+    Raises:
+        ModelError: The description is no mapping.
+    """
+    name = f"{type(model).__module__}:{type(model).__qualname__}"
     described = getattr(model, "description", None)
     if described is None:
-        return {"kind": f"{type(model).__module__}:{type(model).__qualname__}"}
-    return dict(described() if callable(described) else described)
+        return {"kind": name}
+    found = described() if callable(described) else described
+    if not isinstance(found, Mapping):
+        raise ModelError(f"{name}: its `description` is a dict, not a {type(found).__name__}")
+    return dict(found)
 
 
 def batch_size_of(model: Any) -> int:

@@ -5,10 +5,12 @@ import importlib.util
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from otoscope.errors import InputError, first_line
 from otoscope.models import MODELS
 from otoscope.models.base import Model, ModelError, validate_method_names
 
@@ -118,8 +120,26 @@ def _import_from_current_folder() -> None:
 def _own_model(module_name: str, class_name: str, options: Mapping[str, Any]) -> Model:
     where = f"{module_name}:{class_name}"
     _import_from_current_folder()
+    with _errors_of_own_code(f"{where}: its module cannot be imported"):
+        found: Any = _import_own_module(module_name, where)
+    for part in class_name.split("."):
+        if not hasattr(found, part):
+            raise ModelError(f"{where}: module {module_name!r} has no {class_name!r}")
+        found = getattr(found, part)
+    if not isinstance(found, type):
+        raise ModelError(f"{where}: this is not a class but a {type(found).__name__}")
+    if not callable(getattr(found, "answer", None)):
+        raise ModelError(f"{where}: a model needs a method `answer(questions)`")
+    validate_method_names(found)
+    _validate_options(where, found, options, passed=0)
+    with _errors_of_own_code(f"{where}: it cannot be constructed"):
+        model: Model = found(**options)
+    return model
+
+
+def _import_own_module(module_name: str, where: str) -> Any:
     try:
-        found: Any = importlib.import_module(module_name)
+        return importlib.import_module(module_name)
     except ImportError as error:
         for old, new in RENAMED_IMPORTS.items():
             if f"'{old}'" in str(error) and (error.name or "").startswith("otoscope.models"):
@@ -132,18 +152,18 @@ def _own_model(module_name: str, class_name: str, options: Mapping[str, Any]) ->
             f"{where}: no module named {module_name!r} here or on PYTHONPATH; kinds of model are "
             f"{sorted(MODELS)}"
         ) from None
-    for part in class_name.split("."):
-        if not hasattr(found, part):
-            raise ModelError(f"{where}: module {module_name!r} has no {class_name!r}")
-        found = getattr(found, part)
-    if not isinstance(found, type):
-        raise ModelError(f"{where}: this is not a class but a {type(found).__name__}")
-    if not callable(getattr(found, "answer", None)):
-        raise ModelError(f"{where}: a model needs a method `answer(questions)`")
-    validate_method_names(found)
-    _validate_options(where, found, options, passed=0)
-    model: Model = found(**options)
-    return model
+
+
+@contextmanager
+def _errors_of_own_code(what: str) -> Iterator[None]:
+    """Names the cause where a class of the user's own raises."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        cause = f"{type(error).__name__}: {first_line(error)}"
+        raise ModelError(f"{what} ({cause}); OTOSCOPE_DEBUG=1 shows where") from error
 
 
 def _validate_options(

@@ -13,7 +13,7 @@ ONE_GRADIENT = "{'volume': b.GRADIENTS['volume']}"
 SIZES = {
     "gradients": f"b.N_ROUNDS, b.SAMPLING_RATE, b.GRADIENTS = 1, 8000, {ONE_GRADIENT}; "
     "b.SPAN = type(b.SPAN)(6400, 25600)",
-    "statistics": "b.N_PAIRS, b.N_DRAWS, b.N_ROUNDS, b.N_ANSWERS = 60, 50, 1, 200",
+    "bootstrap": "b.N_PAIRS, b.N_DRAWS, b.N_ROUNDS, b.N_ANSWERS = 60, 50, 1, 200",
     "scoring": "b.N_SOURCES, b.N_ROUNDS = 2, 1",
     "build": "b.SAMPLING_RATE, b.N_SOURCES, b.N_SOURCES_SMALL, b.LENGTH_S = 8000, 2, 1, 2.5",
     "openai_adapter": "sys.argv += ['--latency', '0.01', '--concurrency', '2', '--questions', '4']",
@@ -30,7 +30,7 @@ PARTS_OF_EXTRACT = (
     "b.one_pass(Path(sys.argv[1]) / 'model'); b.written(Path(sys.argv[1]) / 'features'); "
     "b.reading(Path(sys.argv[1]) / 'features')"
 )
-QUICK = {"gradients", "statistics", "scoring"}
+QUICK = {"gradients", "bootstrap", "scoring"}
 SLOW = pytest.mark.slow
 
 

@@ -11,7 +11,7 @@ from chat_server import asked
 
 from otoscope.errors import InputError
 from otoscope.models import MODELS
-from otoscope.models.base import ModelError, stream
+from otoscope.models.base import ModelError, description_of, stream
 from otoscope.models.kimi_audio import KimiAudio
 from otoscope.models.opening import ModelSpec, open_model, parse_spec
 from otoscope.models.transformers_models import open_transformers
@@ -192,10 +192,39 @@ class TestOwnModel:
         with pytest.raises(ModelError, match=f"own_e:Mine: .*since version 0.2 it is '{new}'"):
             open_model("own_e:Mine")
 
-    def test_another_import_error_stays(self, here):
-        self.write(here, "own_f", "from otoscope.models.base import Asking\n")
-        with pytest.raises(ImportError, match="Asking"):
+    @pytest.mark.parametrize(
+        ("text", "complaint"),
+        [
+            ("from otoscope.models.base import Asking", "imported .ImportError: .*Asking"),
+            ("1 / 0", "imported .ZeroDivisionError: division by zero"),
+            ("class Mine", "imported .SyntaxError"),
+            (
+                "class Mine:\n    answer = print\n    def __init__(self): self.absent",
+                "constructed .AttributeError: .*'absent'",
+            ),
+            (
+                "class Mine:\n    answer = print\n    def __init__(self): import not_there",
+                "constructed .ModuleNotFoundError: .*not_there",
+            ),
+        ],
+    )
+    def test_own_code_that_raises_is_named_with_its_cause(self, here, text, complaint):
+        self.write(here, "own_f", f"{text}\n")
+        with pytest.raises(ModelError, match=f"own_f:Mine: .*{complaint}") as raised:
             open_model("own_f:Mine")
+        assert raised.value.__cause__ is not None
+
+    def test_what_own_code_says_can_be_mended_stays(self, here):
+        text = "from otoscope.models.base import ModelError\nraise ModelError('no key')\n"
+        self.write(here, "own_g", text)
+        with pytest.raises(ModelError, match=r"^no key$"):
+            open_model("own_g:Mine")
+
+    def test_a_description_that_is_no_mapping_is_an_error(self, here):
+        text = "class Mine:\n    description = 'mine'\n    answer = print\n"
+        self.write(here, "own_h", text)
+        with pytest.raises(ModelError, match="own_h:Mine: its `description` is a dict, not a str"):
+            description_of(open_model("own_h:Mine"))
 
     def test_a_module_that_misses_something_says_what(self, here):
         self.write(here, "own_b", "import surely_not_installed\n")
