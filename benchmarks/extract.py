@@ -46,10 +46,10 @@ def questions() -> list[Request]:
     for i in range(N_CLIPS):
         name = f"clip{i}"
         row = {"id": name, "category": "volume", "attribute": "volume", "label": i % 2}
-        asked = question(row, "main")
+        main_question = question(row, "main")
         samples = 0.1 * rng.standard_normal(round(LENGTH_S * 16_000))
         audio = AudioInput(name, samples.astype(np.float32), 16_000, "")
-        requests.append(Request(asked, (asked.parts[0], audio)))
+        requests.append(Request(main_question, (main_question.parts[0], audio)))
     return requests
 
 

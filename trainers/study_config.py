@@ -9,18 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.errors import InputError
+from otoscope.reports.inside.stored_names import STUDY_KEYS
 from otoscope.tuning.config import SCOPES
 
 StudyCommand = Literal["run", "extract", "probe", "lora"]
 Options = dict[str, bool | int | float | str | list[str]]
-
-RENAMED_KEYS = {
-    "other": "other_profile",
-    "teach": "fine_tune",
-    "probe_taught": "probe_fine_tuned",
-    "never_run": "not_run",
-}
-"""Keys of version 0.1 and their names today. `study.json` keeps the old ones."""
 
 RENAMED_OPTIONS = {
     "otoscope.cli": {
@@ -139,8 +132,8 @@ def read_study_config(path: Path) -> StudyConfig:
         raise StudyError(f"{path}: no YAML ({' '.join(str(error).split())})") from error
     if not isinstance(content, dict):
         raise StudyError(f"{path}: should hold names and values, such as `model: transformers:…`")
-    if old := [name for name in content if name in RENAMED_KEYS]:
-        renamed = ", ".join(f"`{name}` is now `{RENAMED_KEYS[name]}`" for name in old)
+    if old := [name for name in content if name in STUDY_KEYS]:
+        renamed = ", ".join(f"`{name}` is now `{STUDY_KEYS[name]}`" for name in old)
         raise StudyError(f"{path}: {renamed}")
     try:
         return StudyConfig(**content)

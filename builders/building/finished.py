@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from builders.building.folder import PLAN, STATE, BuildError, staging_folder, write_json
-from builders.building.plan import SPLITS
 from builders.building.shards import read_record
+from builders.splits import SORTED_SPLITS
 
 
 class FinishedBuild(NamedTuple):
@@ -34,7 +34,7 @@ class FinishedBuild(NamedTuple):
         for file in self.files.values():
             if file["rows"]:
                 found.setdefault(file["config"], set()).add(file["split"])
-        return {name: [s for s in SPLITS if s in splits] for name, splits in found.items()}
+        return {name: [s for s in SORTED_SPLITS if s in splits] for name, splits in found.items()}
 
     @property
     def findings(self) -> dict[str, Any]:

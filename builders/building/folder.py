@@ -109,7 +109,7 @@ def _empty(out: Path) -> bool:
 
 
 def check_space(likely_bytes: int, out: Path) -> None:
-    """Refuses a build that will not fit.
+    """Rejects a build that does not fit on the disk.
 
     Raises:
         BuildError: With both sizes.

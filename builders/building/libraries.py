@@ -30,7 +30,7 @@ def check_libraries(planned: Sequence[str]) -> None:
     differ = [f"{h} where the plan has {p}" for h, p in zip(here, planned, strict=True) if h != p]
     if differ:
         raise BuildError(
-            f"a worker has {'; '.join(differ)}; one build is made with one set of versions: "
+            f"installed here: {'; '.join(differ)}; one build is made with one set of versions: "
             "install the plan's, or plan again with these"
         )
 

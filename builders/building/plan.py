@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Protocol
 
 import datasets
 
-SPLITS = ("test", "train", "validation")
 MAX_FILE_BYTES = 90_000_000  # of PCM, which FLAC never exceeds by much; files stay under 100 MB
 
 

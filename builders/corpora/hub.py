@@ -17,7 +17,8 @@ from builders.corpora.reading.dataset_rows import (
     store_audio,
 )
 from builders.corpora.reading.item_ids import reject_duplicates, safe_id
-from builders.corpora.reading.partition import SPLITS, check_splits, given_splits, leaks, partition
+from builders.corpora.reading.partition import check_splits, given_splits, leaks, partition
+from builders.splits import SPLITS
 from otoscope.folders import cache_folder
 
 COLUMNS = {

@@ -37,10 +37,9 @@ class CorpusOptions:
     source: Annotated[
         str,
         Option(
-            help="Corpus: KIND[:WHERE], one of `voices[:N]` (N sources; the voices ship in "
-            "packages), `vctk:PATH`, `folder:PATH`, `cv-spontaneous:PATH`, "
-            "`dataset:PATH_OR_REPO`, `loquacious[:REPO_OR_FOLDER]`; the last two with "
-            "`@REVISION` when read from the Hub."
+            help=f"Corpus: KIND[:WHERE], KIND one of `{'`, `'.join(CORPORA)}`; e.g. `voices:40` "
+            "(40 sources; the voices ship in packages), `vctk:PATH` or, from the Hub, "
+            "`dataset:REPO@REVISION`."
         ),
     ] = "voices:40"
     splits: Annotated[

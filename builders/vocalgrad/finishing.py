@@ -92,8 +92,8 @@ def confounds_text(report: ConfoundReport) -> str:
             attribute_of(category),
             contrast_title(row.name) if row else "–",
             auc_text(row.auc) if row else "–",
-            auc_text(together_auc(report.all_tiers, category, free=False)),
-            auc_text(together_auc(report.all_tiers, category, free=True)),
+            auc_text(together_auc(report.all_tiers, category, avoidable_only=False)),
+            auc_text(together_auc(report.all_tiers, category, avoidable_only=True)),
         )
     return (
         _printed(table)

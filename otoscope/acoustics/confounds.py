@@ -1,9 +1,9 @@
-"""Confounds: what moves besides the named factor, and how well it tells the label.
+"""Confounds: what moves besides the named factor, and how well it predicts the label.
 
 A category's question is about one factor. Its `intended` measures follow from that factor; any
 other contrast that differs between clips labelled `increase` and `decrease` is a confound, from
-which the label can be told without the factor. It is unavoidable where no rendering of the factor
-can be free of it (`Gradient.unavoidable`).
+which the label can be predicted without the factor. It is unavoidable where no rendering of the
+factor can be free of it (`Gradient.unavoidable`).
 """
 
 from collections import Counter
@@ -81,7 +81,7 @@ class ClipContrasts(NamedTuple):
 
 @dataclass(frozen=True)
 class ConfoundRow:
-    """How well one contrast tells the label of one category.
+    """How well one contrast predicts the label of one category.
 
     Attributes:
         intended: It follows from the category's factor; otherwise it is a confound.
@@ -125,7 +125,7 @@ class JointRow:
 
 @dataclass(frozen=True)
 class Confounds:
-    """What tells the label, category by category, in the order of `GRADIENTS` and `CONTRASTS`.
+    """What predicts the label, category by category, in the order of `GRADIENTS` and `CONTRASTS`.
 
     Two rows of `joint` for each category: of all confounds, and of the avoidable ones.
     """
@@ -135,7 +135,7 @@ class Confounds:
 
 
 def measure_confounds(clips: Iterable[ClipContrasts], *, tier: str | None = None) -> Confounds:
-    """How well each contrast, and all confounds jointly, tell the label.
+    """How well each contrast, and all confounds jointly, predict the label.
 
     Clips are compared within tier and curve only. Clips without effect have no label and should not
     be among them.

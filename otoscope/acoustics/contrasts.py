@@ -1,7 +1,7 @@
 """Contrasts: how much each measure differs between the two halves of a span, one number each.
 
-They are what the direction of a gradient could be told by without knowing the factor. Each is a
-value, or NaN with a reason.
+The direction of a gradient may be predictable from them alone. Each is a value, or NaN with a
+reason.
 """
 
 from collections.abc import Callable, Iterable

@@ -63,7 +63,7 @@ def match_short_time_level(
 def with_head_tail_levels(
     channel: SourceChannel, changed: Float[np.ndarray, " n_samples"]
 ) -> Float[np.ndarray, " n_samples"]:
-    """Head and tail at exactly their source's RMS, so that their level says nothing."""
+    """Head and tail at exactly their source's RMS, whatever the label."""
     start, end = channel.span
     for part in (slice(0, start), slice(end, None)):
         changed[part] *= match_gain(rms(channel.samples[part]), rms(changed[part]))

@@ -58,7 +58,7 @@ class Problem(StrEnum):
 class Policy(StrEnum):
     """What to do about a problem; the name is recorded in the row's `span_origin`."""
 
-    REJECT = "refuse"
+    REJECT = "reject"
     WHOLE_CLIP = "whole_clip"
     KEEP = "kept"
     QUIETEST_FLOOR = "quietest_floor"

@@ -22,9 +22,9 @@ from otoscope.registry import Registry, UnknownName
 
 JUMP_AT = 0.5
 
-Progress = Callable[[np.ndarray], np.ndarray]
+ProgressCurve = Callable[[np.ndarray], np.ndarray]
 
-CURVES: Registry[Progress] = Registry(
+CURVES: Registry[ProgressCurve] = Registry(
     "curve",
     {
         "linear": lambda t: t,

@@ -19,11 +19,10 @@ import pyarrow as pa
 from otoscope.acoustics import codec
 from otoscope.errors import InputError
 from otoscope.models.base import AudioInput
+from otoscope.prompts.questions import SOURCE
 
 NEEDED = ("id", "audio", "category", "label")
 """Columns of a perception dataset."""
-
-SOURCE = "source"
 
 DatasetLike: TypeAlias = str | Path | datasets.Dataset
 """A folder, a Hub repository, or one split in memory."""

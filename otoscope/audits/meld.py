@@ -27,16 +27,16 @@ from otoscope.audits.items import (
     dataset_name,
     load_table,
 )
-from otoscope.audits.plans import LABELS, TEXT, Columns, Plan
+from otoscope.audits.plans import LABEL_COLUMNS, TEXT, Plan, PlanColumns
 from otoscope.audits.running import Audit
-from otoscope.audits.sampling import limited
+from otoscope.audits.sampling import limited_rows
 from otoscope.errors import first_names
 from otoscope.models.option_logits import OptionLogitsModel
 from otoscope.prompts.parts import Clip, Question, Text
 
 AUDIT = "meld"
-COLUMNS: Columns = {
-    **LABELS,
+COLUMNS: PlanColumns = {
+    **LABEL_COLUMNS,
     **dict.fromkeys(("category", "attribute", "config", "source_id", "speaker_id"), TEXT),
 }
 """Columns of a plan: the category is the emotion, the source is the dialogue."""
@@ -86,7 +86,7 @@ def plan(
         raise DatasetError(f"{dataset_name(dataset)} has no clips of split {split!r}")
     if twice := [name for name, n in Counter(row["id"] for row in rows).items() if n > 1]:
         raise DatasetError(f"{dataset_name(dataset)} has {first_names(twice)} more than once")
-    chosen, part = limited(rows, limit_dialogues)
+    chosen, part = limited_rows(rows, limit_dialogues)
     missing = f"{n_missing} utterances without a clip are left out" if n_missing else ""
     table = datasets.Dataset.from_list([dict(row) for row in chosen])
     items = Items([(AUDIT, table.cast_column("audio", datasets.Audio(decode=False)))])

@@ -11,24 +11,24 @@ from typing import Any
 
 import pyarrow as pa
 
-from otoscope.audits.items import SOURCE, DatasetError, DatasetLike, configs_in, open_items
-from otoscope.audits.plans import LABELS, TEXT, Columns, Plan
+from otoscope.audits.items import DatasetError, DatasetLike, configs_in, open_items
+from otoscope.audits.plans import LABEL_COLUMNS, TEXT, Plan, PlanColumns
 from otoscope.audits.running import Audit
-from otoscope.audits.sampling import limited
+from otoscope.audits.sampling import limited_rows
 from otoscope.errors import InvalidValue
 from otoscope.prompts import PROMPTS
 from otoscope.prompts.few_shot import Pool
 from otoscope.prompts.labels import LABEL_NAMES, ItemRow, label_of
 from otoscope.prompts.parts import Clip, Question, Text
-from otoscope.prompts.questions import applies, question, split_name
+from otoscope.prompts.questions import SOURCE, applies, question, split_name
 
 OWN = "own"
 """The prompt that asks each row's own `prompt` column, word for word."""
 
 POOL_SPLITS = "train+validation"
 
-COLUMNS: Columns = {
-    **LABELS,
+COLUMNS: PlanColumns = {
+    **LABEL_COLUMNS,
     **dict.fromkeys(
         (
             "category", "attribute", "config", "profile", "direction", "curve", "tier",
@@ -81,7 +81,7 @@ def plan(
             raise DatasetError(f"few_shot takes its examples from {POOL_SPLITS}: {error}") from None
         pool = Pool(pooled.rows)
         items.extend(pooled)
-    chosen, partial = limited(rows, limit_sources)
+    chosen, partial = limited_rows(rows, limit_sources)
     questions = list(_questions(chosen, names, cross_attribute, pool))
     if not questions:
         hint = ""

@@ -17,10 +17,10 @@ from otoscope.errors import InvalidValue
 from otoscope.models.base import Request
 from otoscope.prompts.parts import Clip, Question
 
-Columns = Mapping[str, pa.DataType]
+PlanColumns = Mapping[str, pa.DataType]
 TEXT, TEXTS = pa.string(), pa.list_(pa.string())
 
-CORE: Columns = {
+CORE: PlanColumns = {
     **dict.fromkeys(("question_id", "id", "prompt_name", "prompt", "parser"), TEXT),
     "audio_ids": TEXTS,
     "audio_sha256": TEXTS,
@@ -48,7 +48,7 @@ ANSWER_SCHEMA = pa.schema(
 )
 """Columns that `load_run` adds to a plan."""
 
-LABELS: Columns = {"label": TEXT, "labels": TEXTS}
+LABEL_COLUMNS: PlanColumns = {"label": TEXT, "labels": TEXTS}
 """Columns that an audit with closed answers declares."""
 
 SCHEMA_1_COLUMNS = (
@@ -78,7 +78,7 @@ class Plan:
         questions: Iterable[Question],
         items: Items | None = None,
         *,
-        columns: Columns = LABELS,
+        columns: PlanColumns = LABEL_COLUMNS,
         partial: str = "",
         choices: Mapping[str, Any] | None = None,
     ) -> None:
@@ -101,7 +101,7 @@ class Plan:
                     f"a plan has no {kind} column {name!r} of its own: the name is taken"
                 )
         self.items = items or Items(())
-        self.columns: Columns = {**CORE, **columns}
+        self.columns: PlanColumns = {**CORE, **columns}
         self.partial = partial
         self.choices = dict(choices or {})
 

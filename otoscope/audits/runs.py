@@ -23,7 +23,7 @@ from otoscope.atomic import write_atomic
 from otoscope.audits.plans import (
     ANSWER_SCHEMA,
     SCHEMA_1_COLUMNS,
-    Columns,
+    PlanColumns,
     plan_difference,
     plan_sha256,
 )
@@ -52,7 +52,7 @@ RUNS = FolderKind(
 
 
 def write_plan(
-    run: Path, rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any], columns: Columns
+    run: Path, rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any], columns: PlanColumns
 ) -> None:
     """Writes plan and run.json, or checks that the stored ones are the same.
 

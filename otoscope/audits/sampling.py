@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from otoscope.prompts.labels import ItemRow
 
 
-def limited(rows: Sequence[ItemRow], most: int | None) -> tuple[Sequence[ItemRow], str]:
+def limited_rows(rows: Sequence[ItemRow], most: int | None) -> tuple[Sequence[ItemRow], str]:
     """Whole sources, spread evenly over speakers, chosen by hash; and how many of how many.
 
     A larger part holds every smaller one. Rows that name no source are one each.

@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
 
+from otoscope.models import MODELS
+
 DatasetName = Annotated[str, Option(help="Dataset: a folder or a Hub repository.")]
 Configs = Annotated[list[str] | None, Option(help="Dataset config; may be repeated.")]
 Revision = Annotated[str | None, Option(help="Revision of a dataset on the Hub.")]
@@ -42,12 +44,14 @@ WeightDecay = Annotated[float, Option(help="Weight decay of AdamW.")]
 Epochs = Annotated[int, Option(help="Passes over the training rows.")]
 Seed = Annotated[int, Option(help="Random seed.")]
 
-MODEL_KINDS = (
-    r"Model: KIND\[:NAME]\[@REVISION], one of observer, fitted:FILE, constant:increase, random:0, "
-    "replay:FILE, human:FILE#ANNOTATOR, transformers:PATH_OR_ID@REV, openai:NAME, or a class of "
-    "yours, my_package.my_module:MyModel."
-)
-ModelSpec = Annotated[str, Option(help=MODEL_KINDS)]
+ModelSpec = Annotated[
+    str,
+    Option(
+        help=rf"Model: KIND\[:NAME]\[@REVISION], KIND one of {', '.join(MODELS)}; e.g. "
+        "`constant:increase`, `replay:FILE`, `transformers:PATH_OR_ID@REV`; or a class of yours, "
+        "`my_package.my_module:MyModel`."
+    ),
+]
 TransformersSpec = Annotated[str, Option(help=r"Model: transformers:PATH_OR_ID\[@REVISION].")]
 
 MODEL_OPTIONS: dict[str, Any] = {

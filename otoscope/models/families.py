@@ -90,7 +90,7 @@ _FAMILIES = (
         window="max_audio_len",
         clips=1,
         proven="tiny",
-        note="chat template ours; one clip a question, so few-shot prompts are refused",
+        note="chat template ours; one clip a question, so few-shot prompts are rejected",
     ),
     _OMNI,
     Family(

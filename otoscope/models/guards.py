@@ -65,7 +65,7 @@ def audio_input_check(
     }
     if model.input_fingerprint(request) != inputs["a clip"]:
         return AudioInputCheck(
-            False, "not checked: one clip gives two inputs, so a difference says nothing"
+            False, "not checked: the input for one clip varies, so inputs cannot be compared"
         )
     if empty := [name for name, given in inputs.items() if not given]:
         raise ModelError(f"the audio does not reach the model: its input for {empty[0]} is empty")

@@ -15,14 +15,14 @@ from jaxtyping import Bool, Float, Float32
 from otoscope.probes.probe import PUBLISHED_SEED, ProbeError, ProbeRecipe, fit, scaling_of
 from otoscope.probes.ridge import ridge
 from otoscope.probes.splits import (
-    Columns,
+    ProbeColumns,
     ProbeSplit,
     control_labels,
     grouped_split,
     published_split,
 )
 
-SPLITS = ("published", "grouped")
+PROBE_SPLITS = ("published", "grouped")
 PROBE, RIDGE = "probe", "ridge"
 REAL = 0
 """The labelling that is no control."""
@@ -78,14 +78,16 @@ class ProbeConfig:
     recipe: ProbeRecipe = field(default_factory=ProbeRecipe)
 
     def __post_init__(self) -> None:
-        if self.split not in SPLITS:
-            raise ProbeError(f"no split named {self.split!r}; there are {', '.join(SPLITS)}")
+        if self.split not in PROBE_SPLITS:
+            raise ProbeError(f"no split named {self.split!r}; there are {', '.join(PROBE_SPLITS)}")
         if not self.seeds or min(self.seeds) < 0 or len(set(self.seeds)) < len(self.seeds):
             raise ProbeError(f"seeds must be whole numbers from 0, each once; got {self.seeds}")
         if self.n_controls < 0:
             raise ProbeError(f"there cannot be {self.n_controls} controls")
 
-    def splits(self, train_rows: Columns, test_rows: Columns, seed: int) -> list[ProbeSplit]:
+    def splits(
+        self, train_rows: ProbeColumns, test_rows: ProbeColumns, seed: int
+    ) -> list[ProbeSplit]:
         """How rows of one category are split.
 
         Raises:
@@ -108,8 +110,8 @@ class ProbeData:
 
     train_features: Float[np.ndarray, "n_train width"]
     test_features: Float[np.ndarray, "n_test width"]
-    train_rows: Columns
-    test_rows: Columns
+    train_rows: ProbeColumns
+    test_rows: ProbeColumns
 
     def scaled(
         self, split: ProbeSplit
@@ -184,7 +186,7 @@ def _of_ridge(data: ProbeData, config: ProbeConfig) -> pa.Table:
 
 
 def _table(
-    rows: Columns,
+    rows: ProbeColumns,
     split: ProbeSplit,
     method: str,
     seed: int,

@@ -31,7 +31,7 @@ from otoscope.probes.predictions import (
     ProbeError,
     predictions,
 )
-from otoscope.probes.splits import Columns
+from otoscope.probes.splits import ProbeColumns
 from otoscope.representations.features import Features
 from otoscope.representations.storage import ANSWER, NOT_COMPARED
 
@@ -225,7 +225,7 @@ def plan_probes(
     return probes
 
 
-def rows_of(features: Features, category: str) -> tuple[np.ndarray, Columns]:
+def rows_of(features: Features, category: str) -> tuple[np.ndarray, ProbeColumns]:
     """Indices and columns of the rows of a category; without any source, each row is its own."""
     indices = np.flatnonzero(features.rows["category"] == category)
     names = ("id", "source_id", "split", "label", "no_effect")

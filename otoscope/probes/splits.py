@@ -7,15 +7,13 @@ import numpy as np
 from jaxtyping import Int
 
 from otoscope.errors import InputError
+from otoscope.prompts.labels import LABEL_NAMES
 
 TRAIN, TEST = ("train", "validation"), "test"
 """The published training set is our `train` and `validation` together."""
 
-LABELS = ("decrease", "increase")
-"""Names of the labels 0 and 1. A negative label stands for none."""
-
-Columns = Mapping[str, np.ndarray]
-"""Columns of rows: `source_id`, `split` and `label` at least."""
+ProbeColumns = Mapping[str, np.ndarray]
+"""Columns of rows: `source_id`, `split` and `label` at least; a negative label stands for none."""
 
 
 class SplitError(InputError, ValueError):
@@ -36,7 +34,7 @@ class ProbeSplit(NamedTuple):
     test: Int[np.ndarray, " n_test"]
 
 
-def published_split(train_rows: Columns, test_rows: Columns) -> list[ProbeSplit]:
+def published_split(train_rows: ProbeColumns, test_rows: ProbeColumns) -> list[ProbeSplit]:
     """Trains on the splits `train` and `validation`, tests on `test`.
 
     Args:
@@ -64,7 +62,7 @@ def published_split(train_rows: Columns, test_rows: Columns) -> list[ProbeSplit]
 
 
 def grouped_split(
-    train_rows: Columns, test_rows: Columns, *, n_folds: int, seed: int
+    train_rows: ProbeColumns, test_rows: ProbeColumns, *, n_folds: int, seed: int
 ) -> list[ProbeSplit]:
     """Cross-validation grouped by source: every row is tested once.
 
@@ -106,7 +104,7 @@ def grouped_split(
 
 
 def control_labels(
-    train_rows: Columns, test_rows: Columns, split: ProbeSplit, rng: np.random.Generator
+    train_rows: ProbeColumns, test_rows: ProbeColumns, split: ProbeSplit, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Labels of a split with those of a random half of the sources swapped.
 
@@ -136,15 +134,15 @@ def _half(names: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return rng.permutation(names)[: (len(names) + int(rng.integers(2))) // 2]
 
 
-def _labelled(rows: Columns) -> np.ndarray:
+def _labelled(rows: ProbeColumns) -> np.ndarray:
     return rows["label"] >= 0
 
 
-def _splits(rows: Columns) -> str:
+def _splits(rows: ProbeColumns) -> str:
     return ", ".join(sorted(set(rows["split"].tolist()))) or "no split at all"
 
 
-def _validate(split: ProbeSplit, train_rows: Columns, test_rows: Columns) -> None:
+def _validate(split: ProbeSplit, train_rows: ProbeColumns, test_rows: ProbeColumns) -> None:
     train, test = train_rows["source_id"][split.train], test_rows["source_id"][split.test]
     if "" in train or "" in test:
         raise SplitError("some rows have no source_id, so they cannot be grouped by source")
@@ -157,11 +155,12 @@ def _validate(split: ProbeSplit, train_rows: Columns, test_rows: Columns) -> Non
         raise SplitError(f"no labelled training rows beside those of {test[0]!r}")
     found = np.unique(train_rows["label"][split.train]).tolist()
     if others := sorted(
-        {*found, *test_rows["label"][split.test].tolist()} - set(range(len(LABELS)))
+        {*found, *test_rows["label"][split.test].tolist()} - set(range(len(LABEL_NAMES)))
     ):
         raise SplitError(
-            f"a probe separates the labels {LABELS}, numbered 0 and 1, and these rows have "
+            f"a probe separates the labels {LABEL_NAMES}, numbered 0 and 1, and these rows have "
             f"{', '.join(map(str, others))} too; give rows with two labels"
         )
-    if len(found) < len(LABELS):
-        raise SplitError(f"all {len(split.train)} training rows are labelled {LABELS[found[0]]!r}")
+    if len(found) < len(LABEL_NAMES):
+        name = LABEL_NAMES[found[0]]
+        raise SplitError(f"all {len(split.train)} training rows are labelled {name!r}")

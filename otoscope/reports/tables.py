@@ -15,7 +15,9 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 
 MISSING = "–"
-Kind = Literal["text", "name", "run", "raw", "count", "share", "interval", "p", "number"]
+ColumnKind = Literal[
+    "text", "name", "run", "raw", "count", "share", "interval", "p", "number", "number_interval"
+]
 Ties = Literal["even", "up"]
 TEXT_KINDS = ("text", "name", "run", "raw")
 DENOMINATOR = 10**7  # a share of counts up to this is recovered exactly, so that ties round evenly
@@ -31,32 +33,36 @@ class TableColumn:
         key: Where its value is in a row, and its name in CSV.
         head: Its name in print.
         kind: How it is printed. `name` is a category or the like, printed with blanks for its
-            underscores; `run` the name of a run; `raw` text from a model or a server.
+            underscores; `run` the name of a run; `raw` text from a model or a server;
+            `interval` one of shares, in per cent.
         high: For an interval, the key of its upper end; `key` is that of the lower.
     """
 
     key: str
     head: str
-    kind: Kind = "text"
+    kind: ColumnKind = "text"
     high: str = ""
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The keys of its values."""
-        return (self.key, self.high) if self.kind == "interval" else (self.key,)
+        return (self.key, self.high) if self.high else (self.key,)
 
 
-def with_interval(key: str, head: str, name: str = "95 % CI") -> tuple[TableColumn, TableColumn]:
-    """A share with its interval, see `named_interval`."""
-    interval = TableColumn(f"{key}_low", name, "interval", high=f"{key}_high")
-    return TableColumn(key, head, "share"), interval
+def with_interval(
+    key: str, head: str, name: str = "95 % CI", *, kind: Literal["share", "number"] = "share"
+) -> tuple[TableColumn, TableColumn]:
+    """A share or a number with its interval, see `named_interval`."""
+    ends: ColumnKind = "interval" if kind == "share" else "number_interval"
+    interval = TableColumn(f"{key}_low", name, ends, high=f"{key}_high")
+    return TableColumn(key, head, kind), interval
 
 
 class TableCell(NamedTuple):
     """Printed text, and how its column is to be set."""
 
     text: str
-    kind: Kind
+    kind: ColumnKind
 
 
 @dataclass(frozen=True)
@@ -135,6 +141,8 @@ def printed(row: Record, column: TableColumn, ties: Ties = "even") -> str:
             return "< 0.001" if value < 0.001 else f"{value:.3f}"
         case "number":
             return f"{value:,.4g}"
+        case "number_interval":
+            return " to ".join(f"{end:,.4g}" for end in values)
     return str(value)
 
 

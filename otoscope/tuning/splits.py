@@ -10,7 +10,7 @@ from otoscope.tuning.config import TuningError
 VALIDATION_SHARE = 0.1
 """Of the clips, or of the sources."""
 
-Columns = Mapping[str, Sequence[Any]]
+TrainingColumns = Mapping[str, Sequence[Any]]
 """`id`, `clip_id`, `category`, `label` (from 0), `source_id` and `split`."""
 
 
@@ -21,7 +21,7 @@ class TrainValidationSplit(NamedTuple):
     validation: tuple[int, ...]
 
 
-def by_source(rows: Columns, seed: int) -> TrainValidationSplit:
+def by_source(rows: TrainingColumns, seed: int) -> TrainValidationSplit:
     """Validation on sources that are not in training.
 
     Where the dataset has a split `validation`, that is it. Otherwise a random tenth of the sources.
@@ -55,7 +55,7 @@ def by_source(rows: Columns, seed: int) -> TrainValidationSplit:
     return _sorted_split(rows, [name in validation for name in sources])
 
 
-def by_clip(rows: Columns, seed: int) -> TrainValidationSplit:
+def by_clip(rows: TrainingColumns, seed: int) -> TrainValidationSplit:
     """The published split: a tenth of the clips of each label, so sources are in both parts.
 
     The splits `train` and `validation` are taken together, in the order of the rows. One generator
@@ -77,12 +77,12 @@ def by_clip(rows: Columns, seed: int) -> TrainValidationSplit:
     return _sorted_split(rows, [n in validation for n in range(len(rows["label"]))])
 
 
-VALIDATION_SPLITS: Registry[Callable[[Columns, int], TrainValidationSplit]] = Registry(
+VALIDATION_SPLITS: Registry[Callable[[TrainingColumns, int], TrainValidationSplit]] = Registry(
     "validation split", {"source": by_source, "paper": by_clip}
 )
 
 
-def _sorted_split(rows: Columns, held_out: Sequence[bool]) -> TrainValidationSplit:
+def _sorted_split(rows: TrainingColumns, held_out: Sequence[bool]) -> TrainValidationSplit:
     def key(index: int) -> tuple[str, str]:
         return str(rows["category"][index]), str(rows["clip_id"][index] or rows["id"][index])
 

@@ -211,7 +211,7 @@ class TestAwkwardFiles:
     def test_has_the_stated_shape(self, name):
         assert codec.read(REAL / "awkward" / name).pcm.shape == STATED_SHAPES[name][::-1]
 
-    def test_one_sound_in_three_containers(self):
+    def test_the_same_audio_in_three_containers(self):
         big, rf64 = (
             codec.read(REAL / "awkward/scipy" / name).pcm
             for name in ("test-8000Hz-be-3ch-5S-24bit.wav", "test-8000Hz-le-3ch-5S-24bit-rf64.wav")

@@ -218,7 +218,7 @@ class TestPitch:
         )
 
 
-def test_both_directions_of_a_pair_hear_the_same_noise():
+def test_both_directions_of_a_pair_have_the_same_noise():
     x = speech_like(RATE)
     added = {d: rendered("background_noise", direction=d).samples - x for d in ("up", "down")}
     t = (np.arange(10_100) + 0.5) / 10_100
@@ -235,7 +235,7 @@ def test_both_directions_of_a_pair_hear_the_same_noise():
         assert not added[d][SPAN.end :].any()
 
 
-def test_another_tier_or_curve_hears_other_noise():
+def test_another_tier_or_curve_has_other_noise():
     x = speech_like(RATE)
     first, other = (rendered("background_noise", tier=tier).samples - x for tier in ("mid", "high"))
     assert abs(np.corrcoef(first[SPAN.start : SPAN.end], other[SPAN.start : SPAN.end])[0, 1]) < 0.05

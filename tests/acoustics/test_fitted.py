@@ -141,7 +141,7 @@ class TestFit:
         assert np.mean((fit(rows, rising, speakers).log_odds(rows) > 0) == rising) == 1
         assert np.mean((cross_fitted(rows, rising, speakers, n_folds=2) > 0) == rising) < 0.7
 
-    def test_unmeasurable_clips_teach_nothing_and_get_no_odds(self):
+    def test_unmeasurable_clips_are_not_fitted_and_get_no_odds(self):
         rows, rising, speakers = planted(n_speakers=4)
         silent = np.full((5, 16), NAN)
         more = (

@@ -70,7 +70,7 @@ class TestEveryMeasure:
         MEASURES[name](speech, RATE, whole(speech))
         np.testing.assert_array_equal(speech, before)
 
-    def test_hears_nothing_outside_the_span(self, name):
+    def test_ignores_what_is_outside_the_span(self, name):
         speech = speech_like(RATE)
         louder = speech.copy()
         louder[:4000], louder[14_000:] = 0.9, -0.9
@@ -86,7 +86,7 @@ class TestEveryMeasure:
         two = MEASURES[name](np.stack([speech, speech]), RATE, whole(speech))
         np.testing.assert_array_equal(one.value, two.value)
 
-    def test_pcm_and_float_are_the_same_sound(self, name):
+    def test_pcm_and_float_give_the_same_value(self, name):
         pcm = np.rint(speech_like(RATE) * 32767).astype(np.int16)
         as_float = pcm.astype(np.float32) / np.float32(32768)
         np.testing.assert_array_equal(
@@ -95,17 +95,17 @@ class TestEveryMeasure:
         )
 
     @pytest.mark.parametrize("span", [Span(0, 0), Span(-1, 5), Span(0, RATE + 1), Span(9, 3)])
-    def test_refuses_a_span_outside_the_clip(self, name, span):
+    def test_rejects_a_span_outside_the_clip(self, name, span):
         with pytest.raises(ValueError, match=rf"span \({span[0]}, {span[1]}\)"):
             MEASURES[name](noise(0.1), RATE, span)
 
-    def test_refuses_samples_that_are_not_numbers(self, name):
+    def test_rejects_samples_that_are_not_numbers(self, name):
         samples = noise(0.1)
         samples[5:8] = np.nan
         with pytest.raises(ValueError, match="3 samples are NaN"):
             MEASURES[name](samples, RATE, whole(samples))
 
-    def test_refuses_a_rate_that_is_none(self, name):
+    def test_rejects_a_rate_that_is_none(self, name):
         with pytest.raises(ValueError, match="got 0"):
             MEASURES[name](noise(0.1), 0, Span(0, 10))
 

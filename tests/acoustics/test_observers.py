@@ -160,9 +160,11 @@ def test_direction_of_a_gradient_on_all_speech(category, speech):
     right = np.concatenate(by_clip)
     assert right.size >= (400 if speech is real_speech else 48)
     clip = np.repeat(np.arange(len(by_clip)), [each.size for each in by_clip])
-    told = clustered_interval(right, clip)
-    assert told.high >= 0.99, told  # a target on real speech holds when its interval reaches it
-    assert right.mean() >= 0.98, told
+    interval = clustered_interval(right, clip)
+    assert interval.high >= 0.99, (
+        interval
+    )  # a target on real speech holds when its interval reaches it
+    assert right.mean() >= 0.98, interval
 
 
 @pytest.mark.slow

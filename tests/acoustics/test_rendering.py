@@ -306,6 +306,6 @@ def test_bad_input_is_rejected_with_its_value(samples, rate, span, message):
     ],
 )
 def test_unknown_names_are_rejected(names, message):
-    asked = {"category": "volume", "tier": "low", "curve": "jump", "direction": "up"} | names
+    given = {"category": "volume", "tier": "low", "curve": "jump", "direction": "up"} | names
     with pytest.raises(LookupError, match=message):
-        render(np.ones(9, np.float32), 16_000, (0, 9), **asked, clip_id="a")
+        render(np.ones(9, np.float32), 16_000, (0, 9), **given, clip_id="a")

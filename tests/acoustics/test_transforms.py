@@ -33,12 +33,12 @@ def rows():
     return [row(number) for number in range(6)]
 
 
-def sounds(made):
+def samples_of(made):
     return {r["id"]: (r["audio"]["bytes"], r["label"], r["tier"], r["curve"]) for r in made}
 
 
 @pytest.mark.parametrize("category", GRADIENTS)
-def test_a_row_sounds_like_the_clip_it_says_it_is(category, rows):
+def test_a_row_has_the_audio_that_its_id_names(category, rows):
     made = GradientTransform(category, seed=3).map_row(rows[0])
     samples = codec.to_float(codec.read(rows[0]["audio"]["bytes"]).pcm)
     span, origin, _ = decide(samples, RATE)
@@ -65,8 +65,8 @@ def test_a_row_keeps_its_other_columns_and_is_not_changed_itself():
 
 def test_neither_order_nor_workers_nor_streaming_matter(rows):
     transform = GradientTransform("background_noise")
-    wanted = sounds(map(transform.map_row, rows))
-    assert sounds(map(transform.map_row, rows[::-1])) == wanted
+    wanted = samples_of(map(transform.map_row, rows))
+    assert samples_of(map(transform.map_row, rows[::-1])) == wanted
     data = datasets.Dataset.from_list(rows)
     for made in (
         data.map(transform.map_row),
@@ -74,7 +74,7 @@ def test_neither_order_nor_workers_nor_streaming_matter(rows):
         data.select([4, 0, 2, 1, 5, 3]).map(transform.map_row),
         data.to_iterable_dataset(num_shards=3).map(transform.map_row).shuffle(seed=1),
     ):
-        assert sounds(made) == wanted
+        assert samples_of(made) == wanted
 
 
 def test_global_generators_play_no_part(rows, monkeypatch):
@@ -82,12 +82,12 @@ def test_global_generators_play_no_part(rows, monkeypatch):
     samples = speech_like(RATE)
     first = transform.map_row(rows[0]), transform(samples, RATE)
 
-    def refuse(*args):
-        raise AssertionError("a global generator was asked")
+    def fail(*args):
+        raise AssertionError("a global generator was used")
 
     for name in ("random", "uniform", "choice", "randint"):
-        monkeypatch.setattr(random, name, refuse)
-        monkeypatch.setattr(np.random, name, refuse)
+        monkeypatch.setattr(random, name, fail)
+        monkeypatch.setattr(np.random, name, fail)
     second = transform.map_row(rows[0]), transform(samples, RATE)
     assert first[0]["audio"] == second[0]["audio"]
     assert (first[1] == second[1]).all()

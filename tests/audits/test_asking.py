@@ -60,7 +60,7 @@ class TestAskedOnce:
         assert (progress.n_answered, progress.n_parsed) == (5, 0)
 
     @pytest.mark.parametrize("status", list(Status))
-    def test_only_timeouts_and_errors_are_asked_again(self, ask, status):
+    def test_only_timeouts_and_errors_are_retried(self, ask, status):
         model = InTurn(status)
         ask(model)
         ask(model)
@@ -76,7 +76,7 @@ class TestAskedOnce:
         assert statuses(ask.folder) == ["ok"] * 5
         assert ask(model).n_before == 5
 
-    def test_a_refusal_is_asked_again_only_on_demand(self, ask):
+    def test_a_refusal_is_retried_only_on_demand(self, ask):
         model = InTurn(Status.REFUSED, Status.OK)
         ask(model)
         ask(model)
@@ -104,7 +104,7 @@ class TestAskedOnce:
         found = load_run(ask.folder)
         assert list(found["text"]) == list(found["question_id"])
 
-    def test_what_is_asked_is_what_was_planned(self, ask):
+    def test_requests_are_the_planned_questions(self, ask):
         model = RecordingModel()
         ask(model)
         found = load_run(ask.folder)
@@ -306,7 +306,7 @@ class TestMaxCost:
         progress = ask(RecordingModel(self.priced), max_cost=2.6)
         assert (progress.n_answered, progress.stopped) == (5, "")
 
-    def test_cannot_be_kept_where_no_price_is_known(self, ask):
+    def test_cannot_be_applied_where_no_price_is_known(self, ask):
         model = RecordingModel()
         assert "price of this model is not known" in ask(model, max_cost=1.0).stopped
         assert len(model.requested) == 1
@@ -498,7 +498,7 @@ class TestRetryOnParseFailure:
         assert model.tried == [256] * 5
         assert (progress.n_parsed, progress.cost) == (5, 3.75)
 
-    def test_is_not_made_unless_asked_for(self, ask):
+    def test_is_not_made_unless_requested(self, ask):
         model = Retrying(Answer("decrease"))
         ask(model)
         assert model.tried == []
@@ -521,7 +521,7 @@ class TestRetryOnParseFailure:
         assert (progress.n_answered, progress.n_parsed) == (5, 0)
         assert load_run(ask.folder)[0]["text"] == "still thinking"
 
-    def test_that_fails_is_asked_again_from_the_start(self, ask):
+    def test_that_fails_is_retried_from_the_start(self, ask):
         model = Retrying(Answer(None, Status.TIMEOUT))
         ask(model, retry=ON_PARSE_FAILURE)
         assert statuses(ask.folder) == ["timeout"] * 5
@@ -558,7 +558,7 @@ def test_every_answer_is_written_before_the_next_question(ask):
     assert written == [0, 1, 2, 3, 4]
 
 
-def test_a_plan_made_before_is_the_one_that_is_asked(tmp_path):
+def test_a_plan_made_before_is_the_one_that_is_run(tmp_path):
     made = in_memory(rows(4))
     model = RecordingModel()
     run(made, model, out=tmp_path / "run", planned=plan(made, limit_sources=2))

@@ -69,23 +69,27 @@ def test_learns_a_split_and_answers_about_another(folder, tmp_path):
     (result,) = trained.categories
     assert (result.category, result.n_clips, result.held_out.estimate) == ("volume", 16, 1)
     assert trained.groups == "speaker"
-    told = trained.model.description["trained_on"]
-    assert (told["n_sources"], told["n_speakers"], told["profiles"]) == (8, 4, ["controlled"])
+    description = trained.model.description["trained_on"]
+    assert (description["n_sources"], description["n_speakers"], description["profiles"]) == (
+        8,
+        4,
+        ["controlled"],
+    )
     run(folder, trained.model, out=tmp_path / "run")
     answered = load_run(tmp_path / "run")
     assert answered["text"] == answered["label"]
     about = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert about["model_description"]["trained_on"] == told
+    assert about["model_description"]["trained_on"] == description
 
 
-def test_is_refused_about_what_it_was_trained_on(folder, tmp_path):
+def test_its_training_data_is_rejected(folder, tmp_path):
     model = fit_observer(folder).model
     with pytest.raises(ModelError, match=r"trained on 8 source\(s\)"):
         run(folder, model, out=tmp_path / "run", split="train")
     assert not (tmp_path / "run").exists()
 
 
-def test_equal_clips_teach_the_same_in_any_order(folder):
+def test_equal_clips_give_the_same_fit_in_any_order(folder):
     in_memory = tiny_dataset.in_memory(rows("train", 4)[::-1])
     first, again = fit_observer(folder).model, fit_observer(in_memory).model
     assert first.trained_on.content_sha256 == again.trained_on.content_sha256
@@ -93,7 +97,7 @@ def test_equal_clips_teach_the_same_in_any_order(folder):
     np.testing.assert_allclose(ours.weight, theirs.weight)
 
 
-def test_other_sound_is_other_content(folder):
+def test_other_audio_is_other_content(folder):
     other = rows("train", 4)
     other[3]["audio"] = swell(99, 3)
     changed = fit_observer(tiny_dataset.in_memory(other)).model.trained_on
@@ -110,7 +114,7 @@ def test_other_sound_is_other_content(folder):
         ),
     ],
 )
-def test_splits_that_share_a_source_or_speaker_are_refused(test_rows, named, tmp_path):
+def test_splits_that_share_a_source_or_speaker_are_rejected(test_rows, named, tmp_path):
     folder = written(tmp_path, train=rows("train", 4), test=test_rows)
     with pytest.raises(DatasetError, match=named):
         fit_observer(folder)
@@ -129,7 +133,7 @@ def test_a_split_without_clips_too(tmp_path):
         fit_observer(folder)
 
 
-def test_clips_that_cannot_teach_are_left_out_and_counted(tmp_path):
+def test_clips_that_cannot_be_fitted_are_left_out_and_counted(tmp_path):
     useless = [
         row | {"id": f"{row['id']}-{nth}"} for nth, row in enumerate(rows("train", 1, n_each=3))
     ]
@@ -174,12 +178,12 @@ class TestCommand:
         (row,) = [line.split() for line in done.output.splitlines() if line.startswith(" volume")]
         assert row[1:6] == ["16", "0", "0", "0", "100.0"]
         assert "16 clips of 8 sources and 4 speakers" in done.output
-        asked = self.call(
+        ended = self.call(
             "run", "perception", "--dataset", folder, "--model", f"fitted:{out}",
             "--out", tmp_path / "run", "--no-cache",
         )  # fmt: skip
-        assert asked.exit_code == 0, asked.output
-        assert "100.0 % of them parsed" in asked.output
+        assert ended.exit_code == 0, ended.output
+        assert "100.0 % of them parsed" in ended.output
 
     def test_keeps_a_file_that_is_there(self, folder, tmp_path):
         out = tmp_path / "observer.json"

@@ -207,15 +207,15 @@ class TestWhere:
             open_items("someone/else", revision="0" * 40)
 
     def test_nothing_local_asks_the_network(self, tmp_path, monkeypatch):
-        def refuse(*_, **__):
+        def fail(*_, **__):
             raise AssertionError("the network was used")
 
-        monkeypatch.setattr(socket.socket, "connect", refuse)
-        monkeypatch.setattr(socket, "getaddrinfo", refuse)
+        monkeypatch.setattr(socket.socket, "connect", fail)
+        monkeypatch.setattr(socket, "getaddrinfo", fail)
         write(tmp_path, {"all": {"test": rows(1)}})
         open_items(tmp_path).audio("volume-0")
 
-    def test_all_splits_at_once_are_refused(self):
+    def test_all_splits_at_once_are_rejected(self):
         both = datasets.DatasetDict({"test": in_memory(rows(1)), "train": in_memory(rows(1))})
         with pytest.raises(DatasetError, match=r"is one split, .* not a DatasetDict"):
             inspect.unwrap(open_items)(both)  # types are checked in tests only

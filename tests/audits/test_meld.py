@@ -170,7 +170,7 @@ class TestRun:
         run(meld, model, out=tmp_path / "run")
         assert sorted(model.requested) == sorted(plan(meld).questions)
 
-    def test_a_model_that_only_speaks_is_refused(self, meld, tmp_path):
+    def test_a_model_without_option_logits_is_rejected(self, meld, tmp_path):
         with pytest.raises(ModelError, match="constant gives no logits"):
             run(meld, Constant("A"), out=tmp_path / "run")
         assert not (tmp_path / "run").exists()

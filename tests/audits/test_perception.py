@@ -48,7 +48,7 @@ class TestPlan:
         clip, text = planned.questions["volume-0|main_audio_first"].parts
         assert (clip.id, "volume" in text.text) == ("volume-0", True)
 
-    def test_a_prompt_named_twice_is_asked_once(self):
+    def test_a_prompt_named_twice_is_used_once(self):
         planned = plan(in_memory(rows(2)), prompts=["main", "main", "main@volume"])
         assert counted(planned) == {"main": 2}
 
@@ -132,7 +132,7 @@ class TestCrossAttribute:
 
 class TestSources:
     @pytest.mark.parametrize("where", ["config", "rows"])
-    def test_are_asked_about_every_category(self, tmp_path, where):
+    def test_have_questions_about_every_category(self, tmp_path, where):
         clips, sources = rows(2, "volume", "voice_pitch"), rows(3, "source")
         dataset = (
             write(tmp_path, {"all": {"test": clips}, "source": {"test": sources}})
@@ -158,7 +158,7 @@ class TestSources:
             with pytest.raises(DatasetError, match="need unchanged clips: a config `source`"):
                 plan(dataset, prompts=["source_bias"])
 
-    def test_are_not_asked_which_way_they_change(self):
+    def test_have_no_question_about_a_direction(self):
         planned = plan(in_memory(rows(2) + rows(2, "source")), prompts=["main"])
         assert counted(planned) == {"main": 2}
 
@@ -183,7 +183,7 @@ class TestFewShot:
             planned.questions[request.question.question_id].clips
         )
 
-    def test_the_plan_names_every_clip_that_is_heard(self, folder, tmp_path):
+    def test_the_plan_names_every_clip_of_a_question(self, folder, tmp_path):
         planned = plan(folder, prompts=["few_shot"])
         run(folder, Constant("increase"), out=tmp_path / "run", planned=planned)
         for r in read_plan(tmp_path / "run"):

@@ -13,7 +13,7 @@ from otoscope.audits import AUDITS, open_audit
 from otoscope.audits.items import Items
 from otoscope.audits.meld import run as run_meld
 from otoscope.audits.perception import plan, run
-from otoscope.audits.plans import CORE, LABELS, TEXT, Plan
+from otoscope.audits.plans import CORE, LABEL_COLUMNS, TEXT, Plan
 from otoscope.audits.running import Audit
 from otoscope.audits.runs import RunError, load_run, read_about, write_plan
 from otoscope.cli import app
@@ -166,7 +166,7 @@ class TestAnyQuestion:
                 ),
             ],
             self.items,
-            columns=LABELS | {"order": TEXT},
+            columns=LABEL_COLUMNS | {"order": TEXT},
         )  # fmt: skip
 
     def test_has_no_clip_or_several_in_the_plan(self):
@@ -180,7 +180,7 @@ class TestAnyQuestion:
 
     def test_leaves_category_and_attribute_to_the_dataset(self):
         def row(question, dataset):
-            columns = {**LABELS, "category": TEXT, "attribute": TEXT}
+            columns = {**LABEL_COLUMNS, "category": TEXT, "attribute": TEXT}
             return Plan([question], Items([("", dataset)]), columns=columns).rows()[0]
 
         data = in_memory(rows(1))

@@ -31,7 +31,7 @@ class Slow:
 
     def answer(self, questions):
         with open(os.environ["CALLS"], "a") as file:
-            file.write("".join(asked.question.question_id + "\\n" for asked in questions))
+            file.write("".join(one.question.question_id + "\\n" for one in questions))
         time.sleep(0.02 * len(questions))
         while "HOLD" in os.environ and not os.path.exists("go on"):
             time.sleep(0.01)
@@ -92,7 +92,7 @@ def place(tmp_path):
     return tmp_path
 
 
-def n_asked(n):
+def n_requests(n):
     return lambda started: started.n_calls() - started.before >= n
 
 
@@ -108,12 +108,12 @@ MOMENTS = [
     lambda: lambda s: (s.run / "run.json").exists(),
     lambda: lambda s: (s.run / "answers" / "rank-000.jsonl").exists(),
     lambda: lambda s: (s.run / "answers" / "rank-000.sent").exists(),
-    *[lambda n=n: n_asked(n) for n in (1, 2, 7, 10, 13, 1, 16)],
+    *[lambda n=n: n_requests(n) for n in (1, 2, 7, 10, 13, 1, 16)],
 ]
 
 
 def check(place, output, n_killed, *, batch=1):
-    """Every question has one answer; what was asked twice was in flight, and the run says it."""
+    """Every question has one answer; what was sent twice was in flight, and the run says it."""
     run = place / "run"
     found = load_run(run)
     assert len(found) == N == read_about(run)["n_questions"]
@@ -154,7 +154,7 @@ def test_what_was_written_before_a_kill_stays_as_it_is(place):
     before = b""
     for n in (5, 9):
         started = Started(place)
-        started.wait_until(n_asked(n))
+        started.wait_until(n_requests(n))
         started.kill()
         now = path.read_bytes()
         whole = before[: before.rfind(b"\n") + 1]
@@ -167,7 +167,7 @@ def test_what_was_written_before_a_kill_stays_as_it_is(place):
 
 def test_the_cache_survives_as_well(place):
     started = Started(place)
-    started.wait_until(n_asked(70))
+    started.wait_until(n_requests(70))
     started.kill()
     (place / "run").rename(place / "first")
     output = Started(place).end()
@@ -177,9 +177,9 @@ def test_the_cache_survives_as_well(place):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_asked_to_stop(place, number):
+def test_stopped_by_a_signal(place, number):
     started = Started(place, "--no-cache")
-    started.wait_until(n_asked(5))
+    started.wait_until(n_requests(5))
     started.process.send_signal(number)
     _, errors = started.process.communicate(timeout=MOST_S)
     assert started.process.returncode != 0
@@ -206,7 +206,7 @@ def turned_away(started):
 
 def test_a_second_process_is_turned_away(place):
     first = held(place)
-    first.wait_until(n_asked(1))
+    first.wait_until(n_requests(1))
     second = Started(place, "--no-cache")
     assert "rank-000.jsonl: another process is at work on this run" in turned_away(second)
     go_on(place)
@@ -218,9 +218,9 @@ class TestRanks:
 
     def test_one_slow_one_killed_and_started_again(self, place):
         slow = held(place, RANK="0", WORLD_SIZE="2")
-        slow.wait_until(n_asked(1))
+        slow.wait_until(n_requests(1))
         quick = Started(place, "--no-cache", RANK="1", WORLD_SIZE="2")
-        quick.wait_until(n_asked(10))
+        quick.wait_until(n_requests(10))
         assert quick.kill()
         again = Started(place, "--no-cache", RANK="1", WORLD_SIZE="2")
         assert f"{N // 2} of {N // 2} questions answered" in again.end()
@@ -237,7 +237,7 @@ class TestRanks:
                 Started(place, "--no-cache", RANK=str(rank), WORLD_SIZE=str(world))
                 for rank in range(world)
             ]
-            started[0].wait_until(n_asked(n))
+            started[0].wait_until(n_requests(n))
             for process in started:
                 process.kill()
         output = Started(place, "--no-cache").end()
@@ -245,7 +245,7 @@ class TestRanks:
 
     def test_another_size_is_turned_away_while_the_first_works(self, place):
         two = [held(place, RANK=rank, WORLD_SIZE="2") for rank in "01"]
-        two[0].wait_until(n_asked(2))
+        two[0].wait_until(n_requests(2))
         errors = turned_away(Started(place, "--no-cache"))
         assert "processes are at work that are 2 in all, and this one is of 1" in errors
         go_on(place)

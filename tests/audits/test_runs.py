@@ -80,7 +80,7 @@ class TestThePlan:
             (planned("c", "b", "a"), ABOUT, "the plan .*order"),
         ],
     )  # fmt: skip
-    def test_another_run_in_the_folder_is_refused_and_told_apart(self, run, rows, about, complaint):
+    def test_another_run_in_the_folder_is_rejected_and_named(self, run, rows, about, complaint):
         before = files(run)
         with pytest.raises(RunError, match=complaint):
             write_plan(run, rows, about, COLUMNS)
@@ -217,7 +217,7 @@ class TestTheJournal:
         with pytest.raises(RunError, match=r"rank-000\.jsonl, line 1: damaged"):
             load_run(run)
 
-    def test_two_processes_on_one_rank_are_refused(self, run):
+    def test_two_processes_on_one_rank_are_rejected(self, run):
         with open_journal(run, 0, 2):
             busy = pytest.raises(RunError, match=r"rank-000\.jsonl: another process is at work")
             with busy, open_journal(run, 0, 2):
@@ -227,7 +227,7 @@ class TestTheJournal:
         with open_journal(run, 0, 2):
             pass
 
-    def test_processes_that_share_out_otherwise_are_refused_while_others_work(self, run):
+    def test_processes_that_share_out_otherwise_are_rejected_while_others_work(self, run):
         """Two of two, and one of one at the same time, would ask the same questions."""
         with (
             open_journal(run, 1, 2),

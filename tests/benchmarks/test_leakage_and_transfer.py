@@ -54,7 +54,7 @@ class TestListeners:
         assert (found.sign[ECHO, ECHO], found.sign[ECHO, VOLUME]) == (1, -1)
         assert found.sign[ECHO, NOISE] == 0
 
-    def test_the_factor_is_kept_from_those_who_hear_side_effects_alone(self):
+    def test_the_factor_is_hidden_from_listeners_of_side_effects_alone(self):
         made = clips(LEAKING)
         aside = transfer(made, FEATURE_SETS["side effects"])
         itself = transfer(made, FEATURE_SETS["the factor itself"])
@@ -73,7 +73,7 @@ class TestListeners:
         assert max(abs(share - 0.5) for share in shares[1:]) < 0.2
 
     def test_no_classifier_is_tested_on_training_speakers(self):
-        # what tells the label is each speaker's own measure, so only they could teach it
+        # what predicts the label is each speaker's own measure, so only they could teach it
         made = clips({}, n_speakers=len(NAMES), n_each=8)
         own = np.array([int(name[1:]) for name in made.speaker])
         made.values[np.arange(len(own)), own] += np.where(made.rising, 6, -6)
@@ -89,29 +89,29 @@ class TestListeners:
 
 class TestPublished:
     def test_conditions_that_the_paper_prints(self):
-        correct, asked = published("all_linear")
+        correct, n_questions = published("all_linear")
         vibration = CATEGORIES.index("voice_vibration")
-        assert (asked == 2400).all()
+        assert (n_questions == 2400).all()
         assert round(100 * correct[ECHO, VOLUME] / 2400, 1) == 1.7
         assert round(100 * correct[vibration, VOLUME] / 2400, 1) == 8.8
         assert round(100 * correct[VOLUME, VOLUME] / 2400, 1) == 100.0
 
     def test_signs_worked_by_hand(self):
-        asked = np.full((3, 3), 2400.0)
+        n_questions = np.full((3, 3), 2400.0)
         correct = np.full((3, 3), 1200.0)
         correct[0, 1], correct[1, 0], correct[2, 1], correct[1, 1] = 1300, 1100, 1240, 2400
         # z = 100 / sqrt(600) = 4.08, p = 4.5e-5, six tests; 40 / sqrt(600) = 1.63, p = 0.10
         expected = np.array([[0, 1, 0], [-1, 0, 0], [0, 0, 0]])
-        np.testing.assert_array_equal(signs_of(correct, asked, 1.0), expected)
+        np.testing.assert_array_equal(signs_of(correct, n_questions, 1.0), expected)
         # with a variance four times as large z = 2.04, p = 0.041, and six times that is no less
         assert 6 * 2 * norm.sf(100 / np.sqrt(2400)) > 0.05
-        assert not signs_of(correct, asked, 4.0).any()
+        assert not signs_of(correct, n_questions, 4.0).any()
 
 
-def signs_of(correct, asked, effect):
+def signs_of(correct, n_questions, effect):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(study, "OFF", ~np.eye(3, dtype=bool))
-        return signs(correct, asked, effect)
+        return signs(correct, n_questions, effect)
 
 
 def test_a_score_worked_by_hand():
@@ -154,9 +154,9 @@ class TestCommand:
         monkeypatch.setattr(study, "relabelling_test", lambda first, second: (0.25, 0.5))
         out = tmp_path / "figures.json"
         self.call(monkeypatch, "--speech", root, "--least-rate", 0, "--out", out)
-        said = capsys.readouterr().out
-        assert "432 clips of 8 recordings of 8 speakers" in said
-        assert "| all_linear | 24 | 18 (8) | side effects |" in said
+        output = capsys.readouterr().out
+        assert "432 clips of 8 recordings of 8 speakers" in output
+        assert "| all_linear | 24 | 18 (8) | side effects |" in output
         figures = json.loads(out.read_text(), parse_constant=pytest.fail)
         assert figures["all_linear, design effect 24, side effects"]["n_below"] == 10
 

@@ -35,7 +35,9 @@ def written(root, n=3, **options):
     return root
 
 
-def heard_of(n_speakers=6, *, slope=lambda up, k: 2.0 * up - 1, leak=0.0, category="volume"):
+def measured_speakers(
+    n_speakers=6, *, slope=lambda up, k: 2.0 * up - 1, leak=0.0, category="volume"
+):
     """Made-up measures of one category at the high tier."""
     rng = np.random.default_rng(0)
     every = []
@@ -73,7 +75,7 @@ def test_what_counts_as_a_recording(tmp_path, capsys):
 
 def test_a_speaker_s_own_recordings_do_not_set_their_constant():
     # p0's own slope of 100 is the median of nobody else's clips, and the others' is 0
-    (row,) = observers(heard_of(), "paper")
+    (row,) = observers(measured_speakers(), "paper")
     assert row.slope.share == 1.0
     # one speaker in six is never named with the source
     assert row.with_source.share == pytest.approx(5 / 6)
@@ -82,7 +84,9 @@ def test_a_speaker_s_own_recordings_do_not_set_their_constant():
 
 
 def test_what_is_not_measured_is_not_right():
-    (row,) = observers(heard_of(slope=lambda up, k: np.nan if k < 3 else 2.0 * up - 1), "paper")
+    (row,) = observers(
+        measured_speakers(slope=lambda up, k: np.nan if k < 3 else 2.0 * up - 1), "paper"
+    )
     assert row.n_unanswered == 24
     assert row.slope.share == 0.5
 
@@ -105,7 +109,9 @@ def test_which_areas_may_be_called_one_half(auc, expected):
 def test_targets_missed_are_named_with_their_figures():
     low = Rate(0.5, 0.4, 0.6)
     rows = [ObserverRow("controlled", "voice_pitch", "high", 8, 0, Rate(0.78, 0.7, 0.85), low, low)]
-    areas = measure_confounds([c.contrasted for h in heard_of(leak=9.0) for c in h.clips["paper"]])
+    areas = measure_confounds(
+        [c.contrasted for h in measured_speakers(leak=9.0) for c in h.clips["paper"]]
+    )
     lines = missed(rows, areas, "controlled")
     assert lines[:2] == [
         "voice pitch, fitted: 50.0 [40.0, 60.0] of 90",
@@ -116,14 +122,14 @@ def test_targets_missed_are_named_with_their_figures():
 
 
 def test_the_tables_have_a_column_or_a_line_for_each_profile():
-    clips = [c.contrasted for h in heard_of(leak=9.0) for c in h.clips["paper"]]
+    clips = [c.contrasted for h in measured_speakers(leak=9.0) for c in h.clips["paper"]]
     areas = measure_confounds(clips)
     table = confound_table({"paper": areas, "controlled": areas, "none": Confounds((), ())})
     head, _, *lines = [[c.strip() for c in row.split("|")[1:-1]] for row in table.split("\n")]
     assert [line[:2] for line in lines] == [["volume", "paper"], ["volume", "controlled"]]
     assert lines[0][head.index("level")] == "intended"
     assert lines[0][head.index("pitch")].startswith("**1.00 [")
-    table = observer_table(observers(heard_of(), "paper"), ["paper", "controlled"], "high")
+    table = observer_table(observers(measured_speakers(), "paper"), ["paper", "controlled"], "high")
     head, _, *lines = [[c.strip() for c in row.split("|")[1:-1]] for row in table.split("\n")]
     assert len(lines) == len(GRADIENTS)
     assert lines[0][head.index("slope, paper")].startswith("100.0 [")
@@ -164,13 +170,13 @@ def test_a_folder_that_is_none(call, capsys, tmp_path):
 def test_the_command_says_and_keeps_every_figure(call, tmp_path):
     out = tmp_path / "figures.json"
     root = written(tmp_path / "speech", n=3, sampling_rate=8_000)
-    said = call("--speech", root, "--profile", "paper", "--out", out)
-    assert said.startswith("3 recordings of 3 speakers, high tier (")
+    output = call("--speech", root, "--profile", "paper", "--out", out)
+    assert output.startswith("3 recordings of 3 speakers, high tier (")
     kept = json.loads(out.read_text())
     assert kept["n_recordings"] == 3
     # at 8 kHz nothing is held for 6 kHz
     assert kept["n_idle"] == {"paper": {"audio_distortion": 24}}
-    assert "Nothing would change in, of paper: 24 of audio distortion." in said
+    assert "Nothing would change in, of paper: 24 of audio distortion." in output
     assert len(kept["observers"]) == len(GRADIENTS) - 1
     level = next(
         row
@@ -178,4 +184,4 @@ def test_the_command_says_and_keeps_every_figure(call, tmp_path):
         if (row["category"], row["name"]) == ("voice_vibration", "level")
     )
     assert level["n"] == 24
-    assert f"{level['auc'][0]:.2f} [" in said
+    assert f"{level['auc'][0]:.2f} [" in output

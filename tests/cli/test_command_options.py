@@ -22,11 +22,11 @@ def test_an_option_means_the_same_in_every_command():
     for words, command in COMMANDS.items():
         for option, text in options(command).items():
             meanings[option][meaning(text)].append(" ".join(words))
-    assert {name: dict(told) for name, told in meanings.items() if len(told) > 1} == {}
+    assert {name: dict(texts) for name, texts in meanings.items() if len(texts) > 1} == {}
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_help_teaches(words):
+def test_help_shows_an_example(words):
     command = COMMANDS[words]
     assert all(options(command).values()), "every option has a help text"
     lines = [

@@ -197,7 +197,7 @@ class TestEveryCommand:
         assert r"no\x1b[2Jrun" in done.output
         assert nothing_raw(done.output)
 
-    def test_help_teaches(self, command):
+    def test_help_shows_an_example(self, command):
         done = call(command, "--help")
         assert done.exit_code == 0
         assert f"otoscope {command} runs/" in done.output

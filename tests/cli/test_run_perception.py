@@ -1,4 +1,4 @@
-"""`otoscope run perception` as a person calls it: one line where it fails, else a tally."""
+"""`otoscope run perception` as a person calls it: one line where it fails, else a summary."""
 
 import os
 
@@ -18,7 +18,7 @@ class Deaf:
     description = {"kind": "deaf"}
     def answer(self, questions):
         return [Answer("increase") for _ in questions]
-    def input_fingerprint(self, asked):
+    def input_fingerprint(self, request):
         return b"text only"
 
 class Dear:
@@ -194,7 +194,7 @@ def test_a_part_is_marked(data):
     assert call("--limit-sources", 0, out="none").exit_code == 2
 
 
-def test_the_hearing_check_can_be_left_out(data):
+def test_the_audio_input_check_can_be_left_out(data):
     assert call("--no-audio-input-check", model="models_of_mine:Deaf").exit_code == 0
     assert read_about(data / "run")["hearing"] == "not checked"
 

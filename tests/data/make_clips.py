@@ -45,7 +45,7 @@ RECIPES = (
 )
 
 
-def spoken(recipe: Recipe) -> tuple[np.ndarray, int]:
+def synthesised(recipe: Recipe) -> tuple[np.ndarray, int]:
     """The dry voice and its sampling rate."""
     if recipe.voice is None:
         command = ["espeak-ng", "-v", "en-gb", "-s", "165", "--stdout", recipe.text]
@@ -57,7 +57,7 @@ def spoken(recipe: Recipe) -> tuple[np.ndarray, int]:
     return voice.synthesise(recipe.text, recipe.voice).astype(float), voice.sampling_rate_hz
 
 
-def in_a_room(dry: np.ndarray, sampling_rate: int, rng: np.random.Generator) -> np.ndarray:
+def with_room_response(dry: np.ndarray, sampling_rate: int, rng: np.random.Generator) -> np.ndarray:
     """The voice with pauses, an exponentially decaying response and pink noise, at one level."""
     pause = np.zeros(round(PAUSE_S * sampling_rate))
     loud = np.flatnonzero(np.abs(dry) > SILENT * np.abs(dry).max())
@@ -76,9 +76,9 @@ def main() -> None:
     """Writes the clips and `clips.csv`."""
     rows = []
     for number, recipe in enumerate(RECIPES):
-        dry, rate = spoken(recipe)
+        dry, rate = synthesised(recipe)
         dry = soxr.resample(dry, rate, recipe.sampling_rate)
-        clip = in_a_room(dry, recipe.sampling_rate, np.random.default_rng(number))
+        clip = with_room_response(dry, recipe.sampling_rate, np.random.default_rng(number))
         path = FOLDER / recipe.name
         soundfile.write(path, clip, recipe.sampling_rate, subtype="PCM_16")
         digest = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -23,10 +23,10 @@ def modules_folder(tmp_path_factory):
 
 @pytest.fixture
 def load_metric(modules_folder, tmp_path, monkeypatch):
-    def refuse(*arguments, **options):
+    def fail(*arguments, **options):
         raise AssertionError("a metric must not reach for the network")
 
-    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket.socket, "connect", fail)
     monkeypatch.setattr(evaluate.config, "HF_MODULES_CACHE", str(modules_folder))
     monkeypatch.setattr(evaluate.config, "HF_METRICS_CACHE", str(tmp_path))
     return lambda name: evaluate.load(str(ROOT / "metrics" / name))

@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CODE = """
 import json, socket
-def refuse(*arguments): raise AssertionError("reached for the network")
-socket.socket.connect = socket.getaddrinfo = refuse
+def fail(*arguments): raise AssertionError("reached for the network")
+socket.socket.connect = socket.getaddrinfo = fail
 import evaluate
 metric = evaluate.load("metrics/direction_accuracy")
 print(json.dumps(metric.compute(predictions=[None, "increase"], references=[1, 1])))

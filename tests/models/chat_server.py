@@ -147,15 +147,15 @@ def sent_parts(body):
     return parts
 
 
-def sound(clip="a", *, rate=16_000, n=1600, seed=0, **more):
+def audio_input(clip="a", *, rate=16_000, n=1600, seed=0, **more):
     """Noise whose samples are 16-bit numbers."""
     pcm = np.random.default_rng(seed).integers(-9000, 9000, n)
     return AudioInput(clip, (pcm / 32768).astype(np.float32), rate, f"sha-{clip}", **more)
 
 
-def asked(clip="a", *parts, prompt_name="main", labels=("increase", "decrease"), **more):
+def request_about(clip="a", *parts, prompt_name="main", labels=("increase", "decrease"), **more):
     """A question about one clip, or made of the parts given."""
-    parts = parts or (Text(PROMPT), sound(clip))
+    parts = parts or (Text(PROMPT), audio_input(clip))
     known = {"category": "volume", "attribute": "volume", "label": "increase", "parser": "paper"}
     question = Question(
         question_id=f"{clip}|{prompt_name}",

@@ -57,7 +57,7 @@ def handing_over(processor, monkeypatch):
     monkeypatch.setattr(transformers.AutoProcessor, "from_pretrained", lambda *_, **__: processor)
 
 
-def told(answers):
+def without_time(answers):
     return [(a.text, a.status, a.text_truncated, a.n_tokens_in, a.n_tokens_out) for a in answers]
 
 
@@ -65,8 +65,8 @@ class TestEveryOtherFamily:
     def test_answers_do_not_depend_on_the_batch(self, opened):
         questions = [ask("Up? " * (i + 1), clip(i, seconds=0.5 + 0.6 * i)) for i in range(3)]
         together = opened.with_settings(logprobs=True).answer(questions)
-        alone = [opened.with_settings(logprobs=True).answer([asked])[0] for asked in questions]
-        assert told(together) == told(alone)
+        alone = [opened.with_settings(logprobs=True).answer([request])[0] for request in questions]
+        assert without_time(together) == without_time(alone)
         assert all(answer.status is Status.OK for answer in together)
         for first, second in zip(together, alone, strict=True):
             assert first.logprobs == pytest.approx(second.logprobs, abs=1e-3)
@@ -79,8 +79,8 @@ class TestEveryOtherFamily:
         assert len({answer.logprobs["increase"] for answer in answers}) > 1
 
     def test_text_and_audio_come_in_the_order_of_the_question(self, opened):
-        asked = ask("ONE", clip(1, 0.5), "TWO", clip(2, 0.8), "THREE")
-        ids = opened.encoder.encode([asked]).inputs["input_ids"][0]
+        request = ask("ONE", clip(1, 0.5), "TWO", clip(2, 0.8), "THREE")
+        ids = opened.encoder.encode([request]).inputs["input_ids"][0]
         placeholder = opened.loaded.processor.audio_token
         text = opened.loaded.processor.tokenizer.decode(ids)
         pieces = [piece for piece in text.split(placeholder) if piece]
@@ -88,22 +88,22 @@ class TestEveryOtherFamily:
         assert [
             word in piece for word, piece in zip(("ONE", "TWO", "THREE"), pieces, strict=True)
         ] == [True] * 3
-        assert opened.answer([asked])[0].status is Status.OK
+        assert opened.answer([request])[0].status is Status.OK
 
     def test_a_question_needs_no_clip(self, opened):
         questions = [ask("Which?"), ask("Louder?", clip(1, 0.5)), ask("Which colour?")]
         together = opened.with_settings(logprobs=True).answer(questions)
-        alone = [opened.with_settings(logprobs=True).answer([asked])[0] for asked in questions]
-        assert told(together) == told(alone)
+        alone = [opened.with_settings(logprobs=True).answer([request])[0] for request in questions]
+        assert without_time(together) == without_time(alone)
         assert [answer.status for answer in together] == [Status.OK] * 3
 
     def test_a_system_message_reaches_the_model_or_is_rejected(self, opened):
-        asked = ask(Text("BE BRIEF", "system"), "Louder?", clip(1, 0.5))
+        request = ask(Text("BE BRIEF", "system"), "Louder?", clip(1, 0.5))
         if opened.loaded.family.model_type in ("voxtral", "granite_speech"):
             with pytest.raises(ModelError, match=r"has a system message|gives the model 0"):
-                opened.answer([asked])
+                opened.answer([request])
             return
-        ids = opened.encoder.encode([asked]).inputs["input_ids"][0]
+        ids = opened.encoder.encode([request]).inputs["input_ids"][0]
         text = opened.loaded.processor.tokenizer.decode(ids)
         assert text.startswith("<|im_start|>system\nBE BRIEF<|im_end|>\n<|im_start|>user\nLouder?")
 
@@ -145,7 +145,7 @@ def test_an_omni_checkpoint_uses_its_thinker(tmp_path, monkeypatch):
     model = open_transformers(str(whole), max_new_tokens=5)
     assert model.description()["model_type"] == "qwen2_5_omni"
     questions = [ask("Louder?", clip())]
-    assert told(model.answer(questions)) == told(alone.answer(questions))
+    assert without_time(model.answer(questions)) == without_time(alone.answer(questions))
 
 
 def test_a_family_with_an_audio_adapter_of_its_own_gets_it(tmp_path, monkeypatch):

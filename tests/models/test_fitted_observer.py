@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from chat_server import asked
+from chat_server import request_about
 
 from otoscope.acoustics.fitted import FittedObserver, Weights
 from otoscope.models.base import AudioInput, ModelError, Status, description_of
@@ -40,7 +40,7 @@ def model(**changed):
 def about(db, clip="a", **more):
     noise = 0.01 * np.random.default_rng(0).standard_normal(RATE)
     loud = (noise * 10 ** (np.linspace(0, db, RATE) / 20)).astype(np.float32)
-    return asked(clip, Text("?"), AudioInput(clip, loud, RATE, "sha", (0.0, 1.0)), **more)
+    return request_about(clip, Text("?"), AudioInput(clip, loud, RATE, "sha", (0.0, 1.0)), **more)
 
 
 @pytest.fixture
@@ -63,8 +63,8 @@ def test_a_file_gives_the_same_model_back(saved):
 
 
 def test_says_on_what_it_was_trained():
-    told = model().description
-    assert told["trained_on"] == {
+    description = model().description
+    assert description["trained_on"] == {
         "dataset": "./data",
         "revision": None,
         "split": "train",
@@ -74,8 +74,8 @@ def test_says_on_what_it_was_trained():
         "n_sources": 3,
         "n_speakers": 2,
     }
-    assert told["categories"] == ["volume"]
-    assert json.loads(json.dumps(told, allow_nan=False)) == told
+    assert description["categories"] == ["volume"]
+    assert json.loads(json.dumps(description, allow_nan=False)) == description
 
 
 def test_another_weight_is_another_model():
@@ -91,7 +91,7 @@ def test_another_weight_is_another_model():
         (about(9, attribute="echo"), "it has not learned echo"),
         (about(9, attribute="warmth"), "no measure for 'warmth'"),
         (about(9, labels=("yes", "no")), "not yes from no"),
-        (asked("a", Text("?"), SILENCE), "the cue of volume cannot be measured in 'a'"),
+        (request_about("a", Text("?"), SILENCE), "the cue of volume cannot be measured in 'a'"),
     ],
 )
 def test_not_applicable_rather_than_a_guess(question, reason):
@@ -153,8 +153,9 @@ class TestDamagedFiles:
         saved.write_text(json.dumps(content | changed))
         return str(saved)
 
-    def test_a_version_with_the_same_measures_is_read(self, saved):
-        open_fitted(self.changed(saved, otoscope_version="0.1.0"))
+    @pytest.mark.parametrize("version", ["0.1.0", "0.2.0", __version__])
+    def test_a_version_with_the_same_measures_is_read(self, saved, version):
+        open_fitted(self.changed(saved, otoscope_version=version))
 
     @pytest.mark.parametrize("change", [{"otoscope_version": "0.0.1"}, {"schema": 2}])
     def test_other_measures_are_not_taken_for_these(self, saved, change):

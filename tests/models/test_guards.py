@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 import pytest
-from chat_server import asked, sound
+from chat_server import audio_input, request_about
 
 from otoscope.models.base import AudioInput, ModelError
 from otoscope.models.guards import (
@@ -18,7 +18,9 @@ from otoscope.models.openai_server import open_openai
 from otoscope.models.simple import open_constant, open_observer
 from otoscope.prompts.parts import Text
 
-CLIP, OTHER = (asked(name, Text("?"), sound(name, seed=i)) for i, name in enumerate("ab"))
+CLIP, OTHER = (
+    request_about(name, Text("?"), audio_input(name, seed=i)) for i, name in enumerate("ab")
+)
 
 
 class Fingerprinting:
@@ -27,15 +29,15 @@ class Fingerprinting:
     def __init__(self, given):
         self.given = given
 
-    def input_fingerprint(self, asked):
-        return self.given(asked.audio_inputs[0].samples)
+    def input_fingerprint(self, request):
+        return self.given(request.audio_inputs[0].samples)
 
     def answer(self, questions):
         return []
 
 
-def check(model, asked=CLIP, other=OTHER):
-    return audio_input_check(model, asked, with_silence(asked), other)
+def check(model, request=CLIP, other=OTHER):
+    return audio_input_check(model, request, with_silence(request), other)
 
 
 class TestAudioInput:
@@ -81,7 +83,7 @@ class TestAudioInput:
         assert report.message.startswith("not checked")
 
     @pytest.mark.parametrize("other", [CLIP, with_silence(CLIP)], ids=["the same", "silence"])
-    def test_clips_that_cannot_be_told_apart_prove_nothing(self, other):
+    def test_equal_clips_prove_nothing(self, other):
         if other is CLIP:
             report = check(Fingerprinting(lambda samples: b"x"), CLIP, CLIP)
         else:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:.is_gradient_checkpointing. is deprecated:FutureWarning"
 )
 COMMIT = "0a1b2c3d" * 5
-ASKED = [ask("Louder?", clip())]
+REQUESTS = [ask("Louder?", clip())]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ class TestAdapter:
         with_it = open_transformers(
             checkpoint, adapter=adapter(tmp_path / "lora"), logprobs=True, max_new_tokens=3
         )
-        assert with_it.answer(ASKED)[0].logprobs != bare.answer(ASKED)[0].logprobs
+        assert with_it.answer(REQUESTS)[0].logprobs != bare.answer(REQUESTS)[0].logprobs
         assert bare.description()["adapter"] is None
         described = with_it.description()
         assert described["adapter"]["name"] == "lora"
@@ -70,13 +70,13 @@ class TestAdapter:
     def test_answers_in_batches_are_the_same_with_it(self, checkpoint, tmp_path):
         model = open_transformers(checkpoint, adapter=adapter(tmp_path), max_new_tokens=4)
         questions = [ask("Louder?", clip(1)), ask("Is it louder now?", clip(2, 0.6))]
-        alone = [model.answer([asked])[0].text for asked in questions]
+        alone = [model.answer([request])[0].text for request in questions]
         assert [answer.text for answer in model.answer(questions)] == alone
 
     def test_one_for_a_causal_model_generates_too(self, checkpoint, tmp_path):
         lora = adapter(tmp_path, task_type="CAUSAL_LM")
         model = open_transformers(checkpoint, adapter=lora, logprobs=True, max_new_tokens=2)
-        assert model.answer(ASKED)[0].logprobs
+        assert model.answer(REQUESTS)[0].logprobs
 
     def test_one_that_fits_nowhere_is_rejected(self, checkpoint, tmp_path):
         lora = adapter(tmp_path, target_modules=r".*language_model.*up_proj")
@@ -113,7 +113,7 @@ class TestRevision:
             COMMIT,
         )
         assert "content" not in described
-        assert model.answer(ASKED)[0].text is not None
+        assert model.answer(REQUESTS)[0].text is not None
 
     def test_a_folder_has_none(self, checkpoint):
         with pytest.raises(ModelError, match="is a folder; it has no revision 'v1'"):
@@ -155,7 +155,7 @@ class TestRefusals:
         with pytest.raises(ModelError, match=r"kimi_audio.*MyModel"):
             open_transformers(folder)
 
-    def test_code_of_the_checkpoint_is_not_run_unasked(self, checkpoint, tmp_path):
+    def test_code_of_the_checkpoint_is_not_run_by_default(self, checkpoint, tmp_path):
         folder = self.edited(
             checkpoint,
             tmp_path,

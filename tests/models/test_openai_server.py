@@ -16,7 +16,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soxr
-from chat_server import ChatServer, Reply, asked, completion, failure, sent_parts, sound
+from chat_server import (
+    ChatServer,
+    Reply,
+    audio_input,
+    completion,
+    failure,
+    request_about,
+    sent_parts,
+)
 
 from otoscope.models.base import ModelError, Status, description_of, stream
 from otoscope.models.in_flight import LoopThread, RateLimiter, as_they_arrive
@@ -51,7 +59,7 @@ def one_answer(weather, question=None, *, after_success=True, retry=ON_ERROR, **
         model = opened(server, **options).with_retry(retry)
         if after_success:
             model.server_models.add("tiny-lalm-2026")
-        (answer,) = model.answer([question or asked()])
+        (answer,) = model.answer([question or request_about()])
     return answer, server
 
 
@@ -83,9 +91,9 @@ class TestFairWeather:
         }
 
     def test_parts_keep_their_order(self):
-        first, second = sound("x", seed=1), sound("y", seed=2)
+        first, second = audio_input("x", seed=1), audio_input("y", seed=2)
         parts = (Text("Example audio:\n"), first, Text("\nQuery:\n"), second, Text(" ?"))
-        _, server = one_answer(always(Reply()), asked("y", *parts))
+        _, server = one_answer(always(Reply()), request_about("y", *parts))
         sent = sent_parts(server.bodies[0])
         assert [sent[0], sent[2], sent[4]] == ["Example audio:\n", "\nQuery:\n", " ?"]
         for (pcm, rate), clip in ((sent[1], first), (sent[3], second)):
@@ -93,8 +101,8 @@ class TestFairWeather:
             np.testing.assert_array_equal(pcm, clip.samples * 32768)
 
     def test_a_system_message_is_one_text_before_the_users(self):
-        parts = (Text("Be ", "system"), Text("brief.", "system"), Text("Hear: "), sound("y"))
-        _, server = one_answer(always(Reply()), asked("y", *parts))
+        parts = (Text("Be ", "system"), Text("brief.", "system"), Text("Hear: "), audio_input("y"))
+        _, server = one_answer(always(Reply()), request_about("y", *parts))
         system, user = server.bodies[0]["messages"]
         assert system == {"role": "system", "content": "Be brief."}
         assert [user["role"], *(part["type"] for part in user["content"])] == [
@@ -102,7 +110,7 @@ class TestFairWeather:
         ]  # fmt: skip
 
     def test_a_question_needs_no_clip(self):
-        answer, server = one_answer(always(Reply()), asked("y", Text("Which colour?")))
+        answer, server = one_answer(always(Reply()), request_about("y", Text("Which colour?")))
         (message,) = server.bodies[0]["messages"]
         assert message["content"] == [{"type": "text", "text": "Which colour?"}]
         assert answer.text == "increase"
@@ -111,9 +119,9 @@ class TestFairWeather:
         ("asked_for", "expected"), [(16_000, 16_000), (None, 48_000), (0, 48_000)]
     )
     def test_audio_is_the_clip_after_resampling(self, asked_for, expected):
-        clip = sound("a", rate=48_000, n=9600)
+        clip = audio_input("a", rate=48_000, n=9600)
         _, server = one_answer(
-            always(Reply()), asked("a", Text("?"), clip), sampling_rate=asked_for
+            always(Reply()), request_about("a", Text("?"), clip), sampling_rate=asked_for
         )
         pcm, rate = sent_parts(server.bodies[0])[1]
         assert rate == expected
@@ -130,17 +138,17 @@ class TestFairWeather:
 
     def test_overshoot_of_resampling_is_reported(self):
         square = np.sign(np.sin(np.arange(4800) * 0.05)).astype(np.float32) * 0.999
-        clip = sound("a", rate=48_000)
+        clip = audio_input("a", rate=48_000)
         loud = type(clip)("a", square, 48_000, "sha")
-        answer, server = one_answer(always(Reply()), asked("a", Text("?"), loud))
+        answer, server = one_answer(always(Reply()), request_about("a", Text("?"), loud))
         assert re.fullmatch(r"\d+ samples clipped in resampling", answer.detail)
         pcm, _ = sent_parts(server.bodies[0])[1]
         assert pcm.max() == 32767
 
     def test_a_clip_that_cannot_be_encoded_is_an_error_of_its_own(self):
-        clip = sound("a")
+        clip = audio_input("a")
         broken = type(clip)("a", np.array([np.nan, 0], np.float32), 16_000, "sha")
-        answer, server = one_answer(always(Reply()), asked("a", Text("?"), broken))
+        answer, server = one_answer(always(Reply()), request_about("a", Text("?"), broken))
         assert answer.status is Status.ERROR
         assert "clip 'a'" in answer.detail
         assert "NaN" in answer.detail
@@ -152,7 +160,7 @@ class TestFairWeather:
             time.sleep(0.3 if text == "0" else 0)
             return Reply(completion(text))
 
-        questions = [asked(str(i), Text(str(i)), sound()) for i in range(6)]
+        questions = [request_about(str(i), Text(str(i)), audio_input()) for i in range(6)]
         with ChatServer(weather) as server:
             model = opened(server, concurrency=3)
             assert [a.text for a in model.answer(questions)] == list("012345")
@@ -291,7 +299,7 @@ class TestFoulWeather:
     def test_retry_after_holds_back_the_other_requests_too(self):
         with ChatServer(in_turn(failure(429, Retry_After="0.8"), Reply())) as server:
             model = opened(server, concurrency=2, requests_per_minute=60 / 0.4)
-            model.answer([asked("a"), asked("b")])
+            model.answer([request_about("a"), request_about("b")])
         first, second, *_ = sorted(server.started)
         assert second - first >= 0.8  # and not 0.4, the pace
 
@@ -329,7 +337,7 @@ class TestFoulWeather:
         ]  # fmt: skip
         with ChatServer(lambda n, body, headers: kinds[n % len(kinds)]) as server:
             model = opened(server, concurrency=4)
-            answers = dict(model.stream(asked(str(i)) for i in range(40)))
+            answers = dict(model.stream(request_about(str(i)) for i in range(40)))
         assert sorted(answers) == list(range(40))
         assert {a.status for a in answers.values()} >= {Status.OK, Status.ERROR, Status.FILTERED}
         assert all((a.text is None) == (a.status is not Status.OK) for a in answers.values())
@@ -373,31 +381,35 @@ class TestHopeless:
             "tiny", base_url=f"http://127.0.0.1:{port}/v1", backoff_s=0.01, max_retries=1
         )
         with pytest.raises(ModelError, match=rf"no connection to http://127.0.0.1:{port}/v1 \(2"):
-            model.answer([asked()])
+            model.answer([request_about()])
 
     def test_answers_given_before_are_kept(self):
         weather = in_turn(Reply(), failure(401))
         with ChatServer(weather) as server:
-            statuses = [a.status for a in opened(server, concurrency=1).answer([asked()] * 3)]
+            statuses = [
+                a.status for a in opened(server, concurrency=1).answer([request_about()] * 3)
+            ]
         assert statuses == [Status.OK, Status.ERROR, Status.ERROR]
 
 
 class TestManyAtOnce:
     def test_never_more_than_allowed_and_as_many_as_allowed(self):
         with ChatServer(latency_s=0.05) as server:
-            opened(server, concurrency=3).answer([asked()] * 18)
+            opened(server, concurrency=3).answer([request_about()] * 18)
         assert server.most_at_once == 3
 
     def test_starts_keep_the_pace(self):
         with ChatServer() as server:
-            opened(server, concurrency=8, requests_per_minute=60 / 0.1).answer([asked()] * 6)
+            opened(server, concurrency=8, requests_per_minute=60 / 0.1).answer(
+                [request_about()] * 6
+            )
         assert np.ptp(server.started) >= 0.35  # five gaps of 0.1 s, less what the first was late
 
     def test_retries_keep_the_pace_too(self):
         with ChatServer(in_turn(failure(500), failure(500), Reply())) as server:
             model = opened(server, requests_per_minute=60 / 0.2)
             model.server_models.add("x")
-            model.answer([asked()])
+            model.answer([request_about()])
         assert (np.diff(server.started) >= 0.1).all()  # and not 0.01, the back-off
 
     def test_questions_are_taken_only_when_needed(self):
@@ -407,7 +419,7 @@ class TestManyAtOnce:
             nonlocal taken
             for i in range(1000):
                 taken += 1
-                yield asked(str(i))
+                yield request_about(str(i))
 
         with ChatServer() as server:
             answers = opened(server, concurrency=2).stream(questions())
@@ -419,7 +431,7 @@ class TestManyAtOnce:
 
     def test_stopping_early_cancels_what_is_in_flight(self):
         with ChatServer(in_turn(Reply(), Reply(hang=True))) as server:
-            answers = opened(server, concurrency=4).stream(asked(str(i)) for i in range(50))
+            answers = opened(server, concurrency=4).stream(request_about(str(i)) for i in range(50))
             next(answers)
             began = time.monotonic()
             answers.close()
@@ -428,7 +440,7 @@ class TestManyAtOnce:
 
     def test_what_a_question_raises_is_raised_and_nothing_is_left_running(self):
         def questions():
-            yield asked("a")
+            yield request_about("a")
             raise RuntimeError("the disk is gone")
 
         with ChatServer() as server, pytest.raises(RuntimeError, match="the disk is gone"):
@@ -526,7 +538,7 @@ class TestNoKeyAnywhere:
             contextlib.redirect_stdout(out),
         ):
             model = opened(server)
-            answers = model.answer([asked()])
+            answers = model.answer([request_about()])
         assert answers[0].status is Status.ERROR
         everything = " ".join(
             [repr(model), json.dumps(description_of(model)), repr(answers), caplog.text,
@@ -619,7 +631,7 @@ class TestSettings:
         with ChatServer() as server:
             model = opened(server)
             before = json.dumps(model.description)
-            model.answer([asked()])
+            model.answer([request_about()])
         assert json.dumps(model.description) == before
         assert model.description["settings"] == {"temperature": 0, "max_tokens": 128}
         assert model.server_models == {"tiny-lalm-2026"}
@@ -649,9 +661,11 @@ class TestSettings:
 
     def test_the_input_fingerprint_changes_with_the_audio(self):
         model = open_openai("tiny", base_url="http://localhost:1/v1")
-        first, second = (model.input_fingerprint(asked("a", sound(seed=i))) for i in (1, 2))
+        first, second = (
+            model.input_fingerprint(request_about("a", audio_input(seed=i))) for i in (1, 2)
+        )
         assert first != second
-        assert model.input_fingerprint(asked("a", sound(seed=1))) == first
+        assert model.input_fingerprint(request_about("a", audio_input(seed=1))) == first
 
 
 def test_retry_after_as_a_date():
@@ -665,17 +679,18 @@ def test_retry_after_as_a_date():
 
 def test_nothing_stays_open():
     with ChatServer() as server:
-        opened(server).answer([asked()] * 3)
+        opened(server).answer([request_about()] * 3)
     gc.collect()  # an unclosed socket or loop would warn, and a warning is an error here
 
 
 def test_python_exits_though_a_stream_was_not_read_to_its_end():
     code = """
-from chat_server import ChatServer, Reply, asked
+from chat_server import ChatServer, Reply, request_about
 from otoscope.models.openai_server import open_openai
 
 server = ChatServer(lambda n, body, headers: Reply(hang=n > 0)).__enter__()
-answers = open_openai("tiny", base_url=server.base_url).stream(asked(str(i)) for i in range(50))
+requests = (request_about(str(i)) for i in range(50))
+answers = open_openai("tiny", base_url=server.base_url).stream(requests)
 print(next(answers)[1].status, flush=True)
 server.__exit__()
 """

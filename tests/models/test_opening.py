@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from chat_server import asked
+from chat_server import request_about
 
 from otoscope.errors import InputError
 from otoscope.models import MODELS
@@ -142,8 +142,10 @@ class TestOwnModel:
                     return [Answer(f"{self.volume} {len(q.audio_inputs)}") for q in questions]
             """,
         )
-        assert [a.text for a in open_model("own_a:Mine").answer([asked()])] == ["1 1"]
-        assert [a.text for a in open_model("own_a:Mine", volume=3).answer([asked()])] == ["3 1"]
+        assert [a.text for a in open_model("own_a:Mine").answer([request_about()])] == ["1 1"]
+        assert [a.text for a in open_model("own_a:Mine", volume=3).answer([request_about()])] == [
+            "3 1"
+        ]
         with pytest.raises(ModelError, match=r"'own_a:Mine' takes no option 'loud'; it takes \["):
             open_model("own_a:Mine", loud=True)
 
@@ -236,7 +238,7 @@ class TestOwnModel:
             here, "own_c", "class Mine:\n    def answer(self, questions):\n        return []\n"
         )
         with pytest.raises(ModelError, match="returned 0 answers to 1 questions"):
-            list(stream(open_model("own_c:Mine"), [asked()]))
+            list(stream(open_model("own_c:Mine"), [request_about()]))
 
     def test_the_documented_example_runs(self, here):
         text = (DOCS / "bring-your-own.md").read_text()
@@ -244,6 +246,6 @@ class TestOwnModel:
         (here / "my_model.py").write_text(code)
         (spec,) = set(re.findall(r"--model (\S+:\S+)", text))
         model = open_model(spec)
-        arrived = dict(stream(model, [asked("a"), asked("b")]))
+        arrived = dict(stream(model, [request_about("a"), request_about("b")]))
         assert [arrived[i].text for i in (0, 1)] == [arrived[0].text] * 2
         assert arrived[0].text in ("increase", "decrease")

@@ -33,7 +33,7 @@ class Weighing:
         return np.tile(self.logits, (len(questions), 1))
 
 
-def asked(*seconds):
+def requests_of(*seconds):
     return [
         ask("Which emotion?", clip(seed=n, seconds=s), labels=LETTERS, name=f"q{n}")
         for n, s in enumerate(seconds)
@@ -75,8 +75,8 @@ class TestReader:
                 return np.tile(np.arange(len(options)), (len(questions), 1))
 
         questions = [ask("?", clip(), labels=tuple("ABCDEFG"[:n])) for n in (2, 3, 2, 4)]
-        said = [answer.text for answer in OptionLogitsModel(Longest()).answer(questions)]
-        assert said == ["B", "C", "B", "D"]
+        answered = [answer.text for answer in OptionLogitsModel(Longest()).answer(questions)]
+        assert answered == ["B", "C", "B", "D"]
 
     def test_a_question_without_options_is_named(self):
         with pytest.raises(ModelError, match=r"'q\|main' offers no options"):
@@ -106,7 +106,7 @@ class TestOfTransformers:
     def test_logits_are_those_at_the_last_position(self, tmp_path):
         folder = lettered(tmp_path / "tiny")
         model = open_model(f"transformers:{folder}", batch_size=2)
-        questions = asked(1.0, 2.5, 0.7)
+        questions = requests_of(1.0, 2.5, 0.7)
         found = model.option_logits(questions, [f" {letter}" for letter in LETTERS])
         ids = [model.loaded.processor.tokenizer.convert_tokens_to_ids(f" {x}") for x in LETTERS]
         for question, row in zip(questions, found, strict=True):
@@ -119,7 +119,7 @@ class TestOfTransformers:
         folder = lettered(tmp_path / "tiny", letters="ABCDEF")
         reader = OptionLogitsModel(open_model(f"transformers:{folder}"))
         with pytest.raises(ModelError, match=r"option ' G' is 2 tokens of this tokenizer, \[.*\]"):
-            reader.answer(asked(1.0))
+            reader.answer(requests_of(1.0))
 
     def test_options_that_share_a_token(self):
         class Same:

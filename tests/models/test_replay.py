@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from chat_server import PROMPT, asked
+from chat_server import PROMPT, request_about
 
 from otoscope.models.base import ModelError, Status
 from otoscope.models.replay import open_human, open_replay
@@ -16,7 +16,7 @@ CLIP_ID = "p226_01__p226_106__linear__low__up"
 
 
 def about(category, clip_id=CLIP_ID, prompt_name="main", **more):
-    return asked(
+    return request_about(
         f"test-{category}-{clip_id}", category=category, attribute=category.replace("_", " "),
         prompt_name=prompt_name, **more,
     )  # fmt: skip
@@ -59,15 +59,22 @@ class TestEveryFormat:
             {"question_id": "b|main", "text": ""},
         ]
         model = open_replay(write(tmp_path / f"x{suffix}", rows))
-        answers = model.answer([asked("b"), asked("a"), asked("c"), asked("a", prompt_name="swap")])
+        answers = model.answer(
+            [
+                request_about("b"),
+                request_about("a"),
+                request_about("c"),
+                request_about("a", prompt_name="swap"),
+            ]
+        )
         assert [a.text for a in answers] == ["", "increase, “oh”\nyes", None, None]
         assert [a.status for a in answers] == ["ok", "ok", "error", "error"]
         assert {a.detail for a in answers[2:]} == {"no saved answer"}
 
     def test_by_row_id_every_prompt_gets_the_rows_answer(self, tmp_path, suffix):
         model = open_replay(write(tmp_path / f"x{suffix}", [{"id": "a", "response": "decrease"}]))
-        assert one(model, asked("a")).text == "decrease"
-        assert one(model, asked("a", prompt_name="swap_order")).text == "decrease"
+        assert one(model, request_about("a")).text == "decrease"
+        assert one(model, request_about("a", prompt_name="swap_order")).text == "decrease"
 
     def test_the_published_layout(self, tmp_path, suffix):
         rows = [published(), published(category="echo", raw="decrease")]
@@ -93,10 +100,10 @@ class TestEveryFormat:
             {"question_id": "b|main", "attempt": 0, "text": None, "status": "refused"},
         ]  # fmt: skip
         model = open_replay(write(tmp_path / f"x{suffix}", rows))
-        answer = one(model, asked("a"))
+        answer = one(model, request_about("a"))
         assert (answer.text, answer.status, answer.text_truncated) == ("incr", "ok", True)
         assert (answer.n_tokens_out, answer.first_text, answer.cost) == (128, "Well", 0.0)
-        assert one(model, asked("b")).status is Status.REFUSED
+        assert one(model, request_about("b")).status is Status.REFUSED
 
 
 class TestPrompts:
@@ -106,7 +113,7 @@ class TestPrompts:
         answer = one(model, about("volume"))
         assert (answer.status, answer.detail) == (Status.ERROR, "no saved answer to this prompt")
 
-    def test_several_prompts_about_one_clip_are_told_apart(self, tmp_path):
+    def test_several_prompts_about_one_clip_are_distinguished(self, tmp_path):
         rows = [published(), published(prompt="And the echo?", raw="decrease")]
         model = open_replay(write(tmp_path / "x.jsonl", rows))
         assert one(model, about("volume")).text == "Increase."
@@ -128,7 +135,7 @@ class TestDuplicates:
     def test_a_later_attempt_decides_wherever_it_stands(self, tmp_path):
         rows = [{"id": "a", "text": str(n), "attempt": n} for n in (1, 2, 0)]
         model = open_replay(write(tmp_path / "x.jsonl", rows))
-        assert one(model, asked("a")).text == "2"
+        assert one(model, request_about("a")).text == "2"
 
 
 class TestFiles:
@@ -185,7 +192,7 @@ class TestFiles:
             open_replay(None)
 
 
-def heard(label, annotator="annotator_01", category="volume", **more):
+def answer_row(label, annotator="annotator_01", category="volume", **more):
     return {
         "annotation_id": "x", "annotator_id": annotator, "item_id": CLIP_ID, "clip_id": "p226_106",
         "category": category, "ground_truth_label": "increase", "annotated_label": label,
@@ -195,9 +202,9 @@ def heard(label, annotator="annotator_01", category="volume", **more):
 class TestHuman:
     def two_people(self, tmp_path):
         rows = [
-            heard("increase"),
-            heard("decrease", "annotator_02"),
-            heard("decrease", category="echo"),
+            answer_row("increase"),
+            answer_row("decrease", "annotator_02"),
+            answer_row("decrease", category="echo"),
         ]
         return write(tmp_path / "people.jsonl", rows)
 
@@ -220,9 +227,9 @@ class TestHuman:
             open_human(f"{self.two_people(tmp_path)}#annotator_07")
 
     def test_a_single_person_needs_no_name(self, tmp_path):
-        path = write(tmp_path / "one.csv", [heard("increase")])
+        path = write(tmp_path / "one.csv", [answer_row("increase")])
         assert one(open_human(path), about("volume")).text == "increase"
-        path = write(tmp_path / "hash#tag.csv", [heard("decrease")])
+        path = write(tmp_path / "hash#tag.csv", [answer_row("decrease")])
         assert one(open_human(path), about("volume")).text == "decrease"
 
     @pytest.mark.parametrize(
@@ -234,11 +241,11 @@ class TestHuman:
         ids=["yes or no", "another attribute"],
     )
     def test_annotators_answer_only_the_question_of_annotation(self, tmp_path, question):
-        model = open_human(write(tmp_path / "one.jsonl", [heard("increase")]))
+        model = open_human(write(tmp_path / "one.jsonl", [answer_row("increase")]))
         assert one(model, question).detail == "no saved answer"
 
     def test_two_verdicts_of_one_person_on_one_clip_are_rejected(self, tmp_path):
-        path = write(tmp_path / "one.jsonl", [heard("increase"), heard("decrease")])
+        path = write(tmp_path / "one.jsonl", [answer_row("increase"), answer_row("decrease")])
         with pytest.raises(ModelError, match="two different answers"):
             open_human(path)
 

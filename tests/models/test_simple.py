@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from chat_server import asked
+from chat_server import request_about
 
 from otoscope.models.base import AudioInput, ModelError, Status, description_of, stream
 from otoscope.models.simple import open_constant, open_observer, open_random, span_of
@@ -30,13 +30,13 @@ def swelling(clip, db, **more):
 
 
 def about(clip, db, **more):
-    return asked(clip, Text("?"), swelling(clip, db), **more)
+    return request_about(clip, Text("?"), swelling(clip, db), **more)
 
 
 class TestConstant:
     def test_says_the_same_to_everything(self):
         model = open_constant("increase @ once")
-        assert texts(model, [asked("a"), asked("b")]) == ["increase @ once"] * 2
+        assert texts(model, [request_about("a"), request_about("b")]) == ["increase @ once"] * 2
         assert model.description == {"kind": "constant", "text": "increase @ once"}
 
     @pytest.mark.parametrize("name", [None, ""])
@@ -46,7 +46,7 @@ class TestConstant:
 
 
 class TestRandom:
-    questions = tuple(asked(f"clip-{i}") for i in range(400))
+    questions = tuple(request_about(f"clip-{i}") for i in range(400))
 
     def test_order_and_company_do_not_matter(self):
         model = open_random("7")
@@ -61,7 +61,7 @@ class TestRandom:
 
     def test_all_labels_are_as_likely(self):
         labels = ("increase", "decrease", "constant")
-        questions = [asked(f"clip-{i}", labels=labels) for i in range(600)]
+        questions = [request_about(f"clip-{i}", labels=labels) for i in range(600)]
         counts = Counter(texts(open_random("3"), questions))
         assert set(counts) == set(labels)
         assert min(counts.values()) > 150  # 200 expected, standard deviation 11.5
@@ -72,10 +72,10 @@ class TestRandom:
 
         seed = int(hashlib.sha256(b"0\x1fclip-0|main").hexdigest(), 16)
         expected = random.Random(seed).choice(("increase", "decrease"))
-        assert texts(open_random("0"), [asked("clip-0")]) == [expected]
+        assert texts(open_random("0"), [request_about("clip-0")]) == [expected]
 
     def test_a_question_without_labels_is_rejected(self):
-        (answer,) = open_random("0").answer([asked("a", labels=())])
+        (answer,) = open_random("0").answer([request_about("a", labels=())])
         assert (answer.text, answer.status) == (None, Status.REFUSED)
 
     @pytest.mark.parametrize("name", [None, "seven", "1.5"])
@@ -118,16 +118,16 @@ class TestObserver:
 
     def test_measures_the_query_not_the_examples(self):
         up, down = swelling("up", 9), swelling("down", -9)
-        shot = asked("down", Text("Example 1 audio:"), up, Text("Query audio:"), down)
+        shot = request_about("down", Text("Example 1 audio:"), up, Text("Query audio:"), down)
         assert texts(open_observer(None), [shot]) == ["decrease"]
-        first = asked("down", down, Text("Query first"), up)
+        first = request_about("down", down, Text("Query first"), up)
         assert texts(open_observer(None), [first]) == ["decrease"]
 
     def test_the_span_of_the_row_counts(self):
         samples = np.concatenate([swelling("a", 9).samples, swelling("a", -30).samples])
         for span, expected in (((0.0, 1.0), "increase"), ((1.0, 2.0), "decrease")):
             clip = AudioInput("a", samples, RATE, "sha", span)
-            assert texts(open_observer(None), [asked("a", Text("?"), clip)]) == [expected]
+            assert texts(open_observer(None), [request_about("a", Text("?"), clip)]) == [expected]
 
     def test_without_one_it_is_detected(self):
         clip = AudioInput("a", speech_like(RATE, 2.0), RATE, "sha")
@@ -140,15 +140,18 @@ class TestObserver:
         [
             (about("a", 9, attribute="warmth"), "no measure for 'warmth'"),
             (about("a", 9, labels=("yes", "no")), "not yes from no"),
-            (asked("a", Text("?")), "no clip"),
+            (request_about("a", Text("?")), "no clip"),
             (about("a", 9, attribute="voice pitch"), "cannot be measured in 'a'"),
-            (asked("a", Text("?"), swelling("a", 0, span_s=None)), "no speech found in 'a'"),
+            (
+                request_about("a", Text("?"), swelling("a", 0, span_s=None)),
+                "no speech found in 'a'",
+            ),
         ],
     )
     def test_where_it_is_not_applicable_it_gives_the_reason(self, question, reason):
         if "no speech" in reason:
             silent = AudioInput("a", np.zeros(RATE, np.float32), RATE, "sha")
-            question = asked("a", Text("?"), silent)
+            question = request_about("a", Text("?"), silent)
         (answer,) = open_observer(None).answer([question])
         assert (answer.text, answer.status) == (None, Status.REFUSED)
         assert reason in answer.detail

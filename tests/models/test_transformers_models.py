@@ -48,7 +48,7 @@ def some_questions(n=4):
     ]
 
 
-def told(answers):
+def without_time(answers):
     """What must not depend on company: all but the time."""
     return [(a.text, a.status, a.text_truncated, a.n_tokens_in, a.n_tokens_out) for a in answers]
 
@@ -57,8 +57,8 @@ class TestAsking:
     def test_answers_do_not_depend_on_the_batch(self, model):
         questions = some_questions()
         together = model.answer(questions)
-        alone = [model.answer([asked])[0] for asked in questions]
-        assert told(together) == told(alone)
+        alone = [model.answer([request])[0] for request in questions]
+        assert without_time(together) == without_time(alone)
         assert len({answer.text for answer in together}) > 1, "the model must listen for this"
 
     def test_the_batch_check_agrees(self, model):
@@ -73,20 +73,20 @@ class TestAsking:
 
     def test_questions_with_and_without_audio_keep_their_order(self, model):
         questions = [ask("No sound."), ask("Sound:", clip()), ask("None again.")]
-        alone = [model.answer([asked])[0] for asked in questions]
-        assert told(model.answer(questions)) == told(alone)
+        alone = [model.answer([request])[0] for request in questions]
+        assert without_time(model.answer(questions)) == without_time(alone)
 
     def test_an_answer_ends_at_the_token_that_ends_it(self, model):
-        asked = ask("Louder?", clip())
-        inputs = model.encoder.encode([asked]).inputs
+        request = ask("Louder?", clip())
+        inputs = model.encoder.encode([request]).inputs
         ids = model.loaded.model.generate(**inputs, max_new_tokens=6, do_sample=False)
         third = ids[0, inputs["input_ids"].shape[1] + 2].item()
         own = transformers.GenerationConfig(eos_token_id=[third, 256], pad_token_id=257)
         ending = replace(model, loaded=model.loaded._replace(own_generation=own))
-        (answer,) = ending.answer([asked])
+        (answer,) = ending.answer([request])
         assert not answer.text_truncated
         assert answer.n_tokens_out <= 3
-        (cut,) = model.answer([asked])
+        (cut,) = model.answer([request])
         assert cut.text_truncated
 
     def test_a_question_beyond_the_context_is_an_error_and_the_others_are_answered(self, model):
@@ -94,13 +94,15 @@ class TestAsking:
         good, bad, also_good = model.answer(questions)
         assert bad.status is Status.ERROR
         assert f"takes {bad.n_tokens_in} tokens; this model has room for 2042" in bad.detail
-        assert told([good, also_good]) == told(model.answer([questions[0], questions[2]]))
+        assert without_time([good, also_good]) == without_time(
+            model.answer([questions[0], questions[2]])
+        )
 
 
 class TestOrder:
-    def spoken(self, model, asked):
+    def input_text(self, model, request):
         """The whole input as text, each run of sound written as one `~`."""
-        ids = model.encoder.encode([asked]).inputs["input_ids"][0]
+        ids = model.encoder.encode([request]).inputs["input_ids"][0]
         placeholder = model.loaded.processor.audio_token
         text = model.loaded.processor.tokenizer.decode(ids)
         while placeholder * 2 in text:
@@ -108,19 +110,19 @@ class TestOrder:
         return text.replace(placeholder, "~")
 
     def test_text_and_audio_come_in_the_order_of_the_question(self, model):
-        first = self.spoken(model, ask("BEFORE", clip()))
+        first = self.input_text(model, ask("BEFORE", clip()))
         assert first.index("BEFORE") < first.index("~")
-        second = self.spoken(model, ask(clip(), "AFTER"))
+        second = self.input_text(model, ask(clip(), "AFTER"))
         assert second.index("~") < second.index("AFTER")
         assert model.description()["part_order"] == "as asked"
 
     def test_examples_are_interleaved(self, qwen):
-        asked = ask("ONE", clip(1), "TWO", clip(2, 0.4), "THREE")
-        text = self.spoken(qwen, asked)
+        request = ask("ONE", clip(1), "TWO", clip(2, 0.4), "THREE")
+        text = self.input_text(qwen, request)
         marks = [text.index("ONE"), text.index("~"), text.index("TWO")]
         assert marks == sorted(marks)
         assert text.index("TWO") < text.rindex("~") < text.index("THREE")
-        (features,) = {qwen.encoder.encode([asked]).inputs["input_features"].shape[0]}
+        (features,) = {qwen.encoder.encode([request]).inputs["input_features"].shape[0]}
         assert features == 2
 
     def test_a_family_with_one_clip_a_question_says_so(self, checkpoints):
@@ -138,11 +140,11 @@ class TestOrder:
         assert moved.description()["part_order"] == "set by the chat template"
 
     def test_a_system_message_comes_first(self, model):
-        asked = ask(Text("BE BRIEF", "system"), "Louder?", clip())
-        ids = model.encoder.encode([asked]).inputs["input_ids"][0]
+        request = ask(Text("BE BRIEF", "system"), "Louder?", clip())
+        ids = model.encoder.encode([request]).inputs["input_ids"][0]
         text = model.loaded.processor.tokenizer.decode(ids)
         assert "<|im_start|>system\nBE BRIEF<|im_end|>\n<|im_start|>user\n" in text
-        assert model.answer([asked])[0].status is Status.OK
+        assert model.answer([request])[0].status is Status.OK
 
     @pytest.mark.parametrize(
         ("template", "message"),
@@ -188,8 +190,8 @@ class TestEnding:
 
 class TestAudioInput:
     def test_the_input_changes_with_the_audio(self, model):
-        asked = ask("Louder?", clip(1))
-        report = audio_input_check(model, asked, with_silence(asked), ask("Louder?", clip(2)))
+        request = ask("Louder?", clip(1))
+        report = audio_input_check(model, request, with_silence(request), ask("Louder?", clip(2)))
         assert report.checked
 
     def test_the_input_is_the_same_for_another_text(self, model):
@@ -300,7 +302,7 @@ class TestMemory:
         cramped = Cramped(monkeypatch, fresh.loaded.model, holds=1)
         with caplog.at_level(logging.WARNING):
             answers = fresh.answer(some_questions(4))
-        assert told(answers) == told(model.answer(some_questions(4)))
+        assert without_time(answers) == without_time(model.answer(some_questions(4)))
         assert cramped.sizes == [4, 2, 1, 1, 1, 1]
         assert [record.levelname for record in caplog.records] == ["WARNING"], "said once"
         assert "out of memory with 4 questions at once" in caplog.text
@@ -362,11 +364,11 @@ class TestSettings:
             "seed": 1234,
         }
         questions = some_questions()
-        together = told(drawn.answer(questions))
+        together = without_time(drawn.answer(questions))
         torch.manual_seed(5)
-        assert together == told(drawn.answer(questions))
-        assert together == told([drawn.answer([asked])[0] for asked in questions])
-        assert together != told(drawn.with_settings(preset="greedy").answer(questions)), (
+        assert together == without_time(drawn.answer(questions))
+        assert together == without_time([drawn.answer([request])[0] for request in questions])
+        assert together != without_time(drawn.with_settings(preset="greedy").answer(questions)), (
             "a temperature of 0.3 on logits this flat must show"
         )
 
@@ -388,9 +390,9 @@ class TestSettings:
 
 
 class TestLogprobs:
-    def by_hand(self, model, asked, word):
+    def by_hand(self, model, request, word):
         """Token by token, each with a pass of its own over all that stands before it."""
-        inputs = dict(model.encoder.encode([asked]).inputs)
+        inputs = dict(model.encoder.encode([request]).inputs)
         total = 0.0
         for token in model.loaded.processor.tokenizer.encode(word):
             with torch.inference_mode():
@@ -409,10 +411,10 @@ class TestLogprobs:
             ask("Say anything.", clip(3), labels=()),
         ]
         first, second, third = scoring.answer(questions)
-        for asked, answer in zip(questions[:2], (first, second), strict=True):
-            assert tuple(answer.logprobs) == asked.question.labels
+        for request, answer in zip(questions[:2], (first, second), strict=True):
+            assert tuple(answer.logprobs) == request.question.labels
             for word, score in answer.logprobs.items():
-                assert score == pytest.approx(self.by_hand(model, asked, word), abs=1e-3)
+                assert score == pytest.approx(self.by_hand(model, request, word), abs=1e-3)
         assert third.logprobs is None
 
     def test_there_are_none_by_default(self, model):

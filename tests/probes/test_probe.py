@@ -115,7 +115,7 @@ def test_scaling_leaves_its_input_alone():
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_features_that_are_not_finite_are_refused_by_row(bad):
+def test_features_that_are_not_finite_are_rejected_by_row(bad):
     features, _ = rows(10, 3)
     scaling = scaling_of(features)
     features[4, 1] = features[7, 0] = bad
@@ -124,12 +124,12 @@ def test_features_that_are_not_finite_are_refused_by_row(bad):
             refused(features)
 
 
-def test_no_rows_are_refused():
+def test_no_rows_are_rejected():
     with pytest.raises(ValueError, match="no rows"):
         scaling_of(np.empty((0, 3), np.float32))
 
 
-def test_recipes_that_cannot_be_are_refused():
+def test_recipes_that_cannot_be_are_rejected():
     assert ProbeRecipe(1e-3, 1e-4, 200, 512) == PUBLISHED
     with pytest.raises(ValueError, match=r"learning rate .* got 0"):
         ProbeRecipe(learning_rate=0.0)

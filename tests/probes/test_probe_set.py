@@ -192,12 +192,12 @@ class TestAcrossFeatures:
         ("changed", "named"),
         [({"model": {"name": "other"}}, "model"), ({"prompt": "beep"}, "prompt")],
     )
-    def test_another_model_or_prompt_is_refused(self, features, tmp_path, changed, named):
+    def test_another_model_or_prompt_is_rejected(self, features, tmp_path, changed, named):
         other = planted(tmp_path / "other", **changed)
         with pytest.raises(FeaturesError, match=named):
             plan_probes(features, tmp_path / "p", config=config(), test_features=other)
 
-    def test_another_width_is_refused(self, features, tmp_path):
+    def test_another_width_is_rejected(self, features, tmp_path):
         other = planted(tmp_path / "other", width=5)
         with pytest.raises(ProbeError, match=r"differ in width at mel, text\.0"):
             plan_probes(features, tmp_path / "p", config=config(), test_features=other)

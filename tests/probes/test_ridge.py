@@ -78,7 +78,7 @@ def test_a_column_that_does_not_vary_says_nothing():
     assert found.scores == pytest.approx(expected.scores)
 
 
-def test_a_single_source_is_refused():
+def test_a_single_source_is_rejected():
     features, labels, _ = rows(3, 5)
     one = np.repeat("s0", len(labels))
     with pytest.raises(ValueError, match=r"cannot be predicted by others.*s0"):

@@ -169,7 +169,7 @@ def test_token_positions_are_shown_by_balanced_accuracy(tmp_path):
     assert "## text@q_attr, balanced accuracy" in probe_markdown(probe_table(tmp_path / "p"))
 
 
-def test_folders_without_probes_are_refused(tmp_path):
+def test_folders_without_probes_are_rejected(tmp_path):
     with pytest.raises(ProbeError, match=r"holds no probes.*trainers\.linear_probe"):
         probe_table(tmp_path)
     features = planted(tmp_path / "f")

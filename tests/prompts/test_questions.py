@@ -63,7 +63,7 @@ def test_swapped_prompts_offer_decrease_first_and_keep_the_right_answer():
 
 
 @pytest.mark.parametrize(("category", "other"), list(product(CATEGORIES, CATEGORIES)))
-def test_any_attribute_can_be_asked_about_any_clip(category, other):
+def test_any_attribute_fits_any_clip(category, other):
     row = row_of(category, label=0)
     words = other.replace("_", " ")
     made = question(row, "main", attribute=words)
@@ -143,7 +143,7 @@ def test_published_class_counts():
         (VOLUME, "few_shot", "needs a pool"),
     ],
 )
-def test_what_cannot_be_asked_is_said(row, name, message):
+def test_an_impossible_question_is_an_error(row, name, message):
     with pytest.raises(ValueError, match=message):
         question(row, name)
 
@@ -248,7 +248,7 @@ def test_few_shot_examples_come_from_the_same_category_and_differ_between_querie
     assert len(seen) == 20
 
 
-def test_few_shot_refuses_what_would_mislead():
+def test_few_shot_rejects_what_would_mislead():
     pool = Pool(rows_to_learn_from())
     with pytest.raises(ValueError, match="labelled for 'volume', not for 'echo'"):
         question(VOLUME, "few_shot", attribute="echo", pool=pool)

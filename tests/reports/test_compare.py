@@ -186,7 +186,7 @@ class TestAnswersThatDoNotCount:
 
 
 class TestWhichQuestions:
-    def test_other_items_are_refused_and_named(self, tmp_path):
+    def test_other_items_are_rejected_and_named(self, tmp_path):
         a = write_run(tmp_path / "a", [question(n) for n in ("p", "q", "r", "s", "t")])
         b = write_run(tmp_path / "b", [question(n) for n in ("t", "u")])
         with pytest.raises(RunError) as caught:
@@ -296,7 +296,7 @@ class TestWhichQuestions:
         with pytest.raises(RunError, match="nothing to compare"):
             compare(*runs)
 
-    def test_a_plan_with_a_question_twice_is_refused(self, tmp_path):
+    def test_a_plan_with_a_question_twice_is_rejected(self, tmp_path):
         twice = write_run(tmp_path / "a", [question("x"), question("x")])
         with pytest.raises(RunError, match=r"has 'x\|main' twice"):
             compare(twice, twice)

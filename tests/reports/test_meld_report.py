@@ -93,13 +93,13 @@ def test_an_answer_that_failed_is_none(tmp_path):
     assert read_meld([run])[0].answers["prediction"].tolist() == ["E", None]
 
 
-def test_runs_about_other_utterances_are_refused(runs, tmp_path):
+def test_runs_about_other_utterances_are_rejected(runs, tmp_path):
     other = meld_run(tmp_path / "other", "EE", gold="EE")
     with pytest.raises(RunError, match="base and other are about different utterances: 6 are in"):
         rows_of([runs[0], other])
 
 
-def test_a_run_of_another_audit_is_refused(tmp_path):
+def test_a_run_of_another_audit_is_rejected(tmp_path):
     run = write_run(tmp_path / "run", [question("a")], audit="perception")
     with pytest.raises(RunError, match="run of 'perception', not of 'meld'"):
         report([run])

@@ -37,10 +37,10 @@ def test_the_decoder_begins_with_the_projectors_output_where_the_clip_is(model):
     )
     # longer than one window of Audio Flamingo 3, whose windows are put together again
     long = family.model_type == "audioflamingo3"
-    asked = question(1, seconds=tiny.WINDOW_S * 1.5 if long else 1.3)
-    found = TransformersExtractor(model).extract([asked], ["pre_llm", "audio.0"]).states
+    request = question(1, seconds=tiny.WINDOW_S * 1.5 if long else 1.3)
+    found = TransformersExtractor(model).extract([request], ["pre_llm", "audio.0"]).states
     hook.remove()
-    ids = model.encoder.encode([asked]).inputs["input_ids"][0]
+    ids = model.encoder.encode([request]).inputs["input_ids"][0]
     processor = model.loaded.processor
     token = processor.tokenizer.convert_tokens_to_ids(processor.audio_token)
     n_places = int((ids == token).sum())

@@ -24,11 +24,11 @@ class Remembering(HiddenStateExtractor):
 
     def __init__(self, states=lambda i, site: float(i), **description):
         self.description = {"name": "remembering", **description}
-        self.states, self.asked = states, []
+        self.states, self.extracted = states, []
 
     def extract(self, questions, sites):
         numbers = [int(q.question.id.removeprefix("q")) for q in questions]
-        self.asked += [(i, tuple(sites)) for i in numbers]
+        self.extracted += [(i, tuple(sites)) for i in numbers]
         made = {
             site: np.array([[self.states(i, site)] * self.widths[site] for i in numbers])
             for site in sites
@@ -75,7 +75,7 @@ class TestMaking:
     def test_what_was_seen_is_what_is_read(self, tmp_path):
         extractor = Remembering()
         assert made(tmp_path, extractor) == (N, N)
-        assert extractor.asked == [(i, tuple(SITES)) for i in range(N)], (
+        assert extractor.extracted == [(i, tuple(SITES)) for i in range(N)], (
             "each once, all sites at once"
         )
         features = Features.open(tmp_path, prompt="main")
@@ -93,14 +93,14 @@ class TestMaking:
         again, before = Remembering(), files(tmp_path)
         assert extraction(tmp_path, again).size() == (0, 0)
         assert made(tmp_path, again) == (N, 0)
-        assert again.asked == []
+        assert again.extracted == []
         assert files(tmp_path) == before
 
     def test_an_added_site_computes_only_itself(self, tmp_path):
         made(tmp_path, Remembering(), ["text.0"])
         before, more = files(tmp_path), Remembering()
         assert made(tmp_path, more, ["text.0", "mel", "text.1"]) == (N, N)
-        assert {sites for _, sites in more.asked} == {("mel", "text.1")}
+        assert {sites for _, sites in more.extracted} == {("mel", "text.1")}
         assert files(tmp_path).items() > before.items(), "what was there is as it was"
         assert sorted(Features.open(tmp_path).sites) == ["mel", "text.0", "text.1"]
 
@@ -110,12 +110,12 @@ class TestMaking:
         for rank in (2, 0, 1):
             made(tmp_path / "three", extractors[rank], rank=rank, world=3)
         assert files(tmp_path / "three") == files(tmp_path / "one")
-        assert [len(extractor.asked) for extractor in extractors] == [4, 4, 2]
+        assert [len(extractor.extracted) for extractor in extractors] == [4, 4, 2]
 
     def test_more_processes_than_blocks(self, tmp_path):
         idle = Remembering()
         assert made(tmp_path, idle, rank=5, world=6) == (0, 0)
-        assert idle.asked == []
+        assert idle.extracted == []
 
     def test_the_size_is_what_lands_on_the_disk(self, tmp_path):
         size = extraction(tmp_path, Remembering(), ["text.0", "text.1"]).size()
@@ -154,7 +154,7 @@ class TestStopping:
             features.matrix("text.0")
         again = Remembering()
         assert made(killed, again) == (N, 6)
-        assert [i for i, _ in again.asked] == [4, 5, 6, 7, 8, 9]
+        assert [i for i, _ in again.extracted] == [4, 5, 6, 7, 8, 9]
         made(whole, Remembering())
         assert files(killed) == files(whole)
 
@@ -168,7 +168,7 @@ class TestStopping:
 
 class TestRefusals:
     @pytest.mark.parametrize(
-        ("change", "told"),
+        ("change", "message"),
         [
             ({"extractor": Remembering(revision="2")}, "model.revision None, now '2'"),
             (
@@ -183,9 +183,9 @@ class TestRefusals:
             ({"rows_per_block": 5}, "rows_per_block 4, now 5"),
         ],
     )
-    def test_another_model_prompt_or_dataset(self, tmp_path, change, told):
+    def test_another_model_prompt_or_dataset(self, tmp_path, change, message):
         made(tmp_path, Remembering())
-        with pytest.raises(FeaturesError, match=told):
+        with pytest.raises(FeaturesError, match=message):
             extraction(tmp_path, **({"extractor": Remembering()} | change))
 
     def test_nothing_is_another_while_nothing_was_made(self, tmp_path):
@@ -225,11 +225,11 @@ class TestRefusals:
             extraction(tmp_path, Remembering(), rows=twice)
 
     @pytest.mark.parametrize(
-        ("options", "told"),
+        ("options", "message"),
         [({"store": "int8"}, "not 'int8'"), ({"rows_per_block": 0}, "rows_per_block=0")],
     )
-    def test_settings_that_are_none(self, tmp_path, options, told):
-        with pytest.raises(FeaturesError, match=told):
+    def test_settings_that_are_none(self, tmp_path, options, message):
+        with pytest.raises(FeaturesError, match=message):
             extraction(tmp_path, Remembering(), **options)
 
     def test_a_model_that_describes_itself_with_more_than_data(self, tmp_path):

@@ -40,9 +40,9 @@ def qwen(checkpoints):
     return open_transformers(checkpoints["qwen2_audio"], batch_size=4)
 
 
-def plain(model, asked):
+def plain(model, request):
     """All hidden states of one question alone, and its tokens, as transformers gives them."""
-    inputs = model.encoder.encode([asked]).inputs
+    inputs = model.encoder.encode([request]).inputs
     with torch.no_grad():
         out = model.loaded.model(**inputs, output_hidden_states=True)
     states = [state[0].numpy() for state in out.hidden_states]
@@ -61,12 +61,12 @@ def close(found, expected):
 class TestStates:
     @pytest.mark.parametrize("audio_first", [False, True])
     def test_every_site_is_what_a_plain_pass_holds_there(self, model, audio_first):
-        asked = questions(4, audio_first=audio_first)
+        requests = questions(4, audio_first=audio_first)
         seen = extractor_for(model)
         sites = [s for s in seen.widths if "q_" not in s and s != "answer"]
-        found = seen.extract(asked, sites).states
+        found = seen.extract(requests, sites).states
         assert list(found) != []
-        for n, one in enumerate(asked):
+        for n, one in enumerate(requests):
             states, ids = plain(model, one)
             positions = [i for i, token in enumerate(ids) if token == audio_token(model)]
             m = len(positions)
@@ -99,10 +99,10 @@ class TestStates:
             close(model.loaded.model.lm_head(torch.from_numpy(found))[0], logits)
 
     def test_states_do_not_depend_on_the_batch(self, model):
-        asked, seen = questions(5), extractor_for(model)
+        requests, seen = questions(5), extractor_for(model)
         sites = ["pre_llm", "audio.2", "text.1", "text.2", "audio.1@a3", "answer"]
-        together = seen.extract(asked, sites)
-        for n, one in enumerate(asked):
+        together = seen.extract(requests, sites)
+        for n, one in enumerate(requests):
             alone = seen.extract([one], sites)
             for site in sites[:-1]:
                 close(together.states[site][n], alone.states[site][0])
@@ -134,10 +134,10 @@ class TestStates:
 
 class TestAnswer:
     def test_its_states_predict_the_gold_answer_token_by_token(self, model):
-        asked = questions(3)
-        found = extractor_for(model).extract(asked, ["answer"]).answers
+        requests = questions(3)
+        found = extractor_for(model).extract(requests, ["answer"]).answers
         network, tokenizer = model.loaded.model, model.loaded.processor.tokenizer
-        for one, (states, tokens) in zip(asked, found, strict=True):
+        for one, (states, tokens) in zip(requests, found, strict=True):
             assert tokenizer.decode(tokens) == f"{one.question.label}<|im_end|>\n"
             inputs = dict(model.encoder.encode([one]).inputs)
             n = inputs["input_ids"].shape[1]
@@ -164,14 +164,14 @@ class TestAnswer:
 
 class TestQuestionWords:
     def test_positions_are_the_last_tokens_of_what_they_name(self, model):
-        asked = questions(4, audio_first=True)
+        requests = questions(4, audio_first=True)
         found = (
             extractor_for(model)
-            .extract(asked, ["text.1@q_attr", "text.1@q_p", "text.1@q_l"])
+            .extract(requests, ["text.1@q_attr", "text.1@q_p", "text.1@q_l"])
             .states
         )
         tokenizer = model.loaded.processor.tokenizer
-        for n, one in enumerate(asked):
+        for n, one in enumerate(requests):
             states, ids = plain(model, one)
             said = {end: tokenizer.decode(ids[: end + 1]) for end in range(len(ids))}
             prompt = one.question.prompt
@@ -189,11 +189,11 @@ class TestQuestionWords:
         with pytest.raises(ModelError, match=r"text before the clip.*main_audio_first"):
             extractor_for(model).extract([question()], ["text.1@q_l"])
 
-    def test_an_attribute_that_is_said_twice_is_rejected(self, qwen):
+    def test_an_attribute_that_occurs_twice_is_rejected(self, qwen):
         made = ask(clip(), "Does the volume, the volume, go up?")
-        asked = Request(replace(made.question, attribute="volume"), made.parts)
+        request = Request(replace(made.question, attribute="volume"), made.parts)
         with pytest.raises(ModelError, match="'volume' is not once among the tokens"):
-            extractor_for(qwen).extract([asked], ["text.1@q_attr"])
+            extractor_for(qwen).extract([request], ["text.1@q_attr"])
 
 
 class TestOnePass:
@@ -332,11 +332,11 @@ class TestOwnModel:
             _ = CustomModelExtractor(ear).widths
 
     @pytest.mark.parametrize(
-        ("made", "told"), [({}, "nothing"), ({"ear": np.zeros((2, 5))}, r"shape \(2, 5\)")]
+        ("made", "message"), [({}, "nothing"), ({"ear": np.zeros((2, 5))}, r"shape \(2, 5\)")]
     )
-    def test_states_of_another_shape_are_rejected(self, made, told, monkeypatch):
+    def test_states_of_another_shape_are_rejected(self, made, message, monkeypatch):
         monkeypatch.setattr(Custom, "states", lambda *_: made)
         with pytest.raises(
-            ModelError, match=rf"Custom.states gives {told} for 'ear', not \(2, 2\)"
+            ModelError, match=rf"Custom.states gives {message} for 'ear', not \(2, 2\)"
         ):
             extractor_for(Custom()).extract(questions(2), ["ear"])

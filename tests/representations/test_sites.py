@@ -17,7 +17,7 @@ def test_every_name_is_its_site_and_back():
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("requested", "found"),
     [
         ("mel", ["mel"]),
         ("answer,mel", ["mel", "answer"]),
@@ -31,12 +31,12 @@ def test_every_name_is_its_site_and_back():
         ("audio.1@a*", ["audio.1@a1", "audio.1@a2", "audio.1@a3", "audio.1@a4"]),
     ],
 )
-def test_sites_are_found_in_order(asked, found):
-    assert parse_sites(asked, NAMES) == found
+def test_sites_are_found_in_order(requested, found):
+    assert parse_sites(requested, NAMES) == found
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("requested", "message"),
     [
         ("text.13", "no site 'text.13'; there are mel"),
         ("text.-1", "no site 'text.-1'"),
@@ -46,9 +46,9 @@ def test_sites_are_found_in_order(asked, found):
         ("text.13", "text.0 … text.12"),
     ],
 )
-def test_what_is_not_there_is_named_with_what_is(asked, message):
+def test_what_is_not_there_is_named_with_what_is(requested, message):
     with pytest.raises(UnknownSite, match=re.escape(message)):
-        parse_sites(asked, NAMES)
+        parse_sites(requested, NAMES)
 
 
 def test_sites_of_ones_own_go_by_the_same_rules():

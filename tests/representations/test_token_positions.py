@@ -8,9 +8,9 @@ from otoscope.models.base import ModelError
 from otoscope.representations.token_positions import locate_clip, locate_question_words
 
 
-def positions(*ids, asked=None):
+def positions(*ids, request=None):
     row = np.array(ids)
-    return locate_clip(asked or ask("?", clip()), row, row != 0, 9)
+    return locate_clip(request or ask("?", clip()), row, row != 0, 9)
 
 
 def test_the_clip_its_quarters_and_the_output_position():
@@ -32,11 +32,11 @@ def test_an_input_that_ends_in_audio_has_its_output_position_before():
 
 
 @pytest.mark.parametrize(
-    ("ids", "told"),
+    ("ids", "message"),
     [((1, 2), "no audio token"), ((9, 1, 9), "is not in one piece")],
 )
-def test_a_clip_that_cannot_be_pooled_is_rejected(ids, told):
-    with pytest.raises(ModelError, match=told):
+def test_a_clip_that_cannot_be_pooled_is_rejected(ids, message):
+    with pytest.raises(ModelError, match=message):
         positions(*ids)
 
 
@@ -44,9 +44,9 @@ class TestQuestionWords:
     """Each letter is a token: its number in the alphabet."""
 
     def found(self, prompt, row, attribute="ab"):
-        asked = ask(clip(), prompt)
-        object.__setattr__(asked.question, "attribute", attribute)
-        return locate_question_words(asked, np.array(tokens(row)), tokens)
+        request = ask(clip(), prompt)
+        object.__setattr__(request.question, "attribute", attribute)
+        return locate_question_words(request, np.array(tokens(row)), tokens)
 
     def test_they_are_searched_for_within_the_question(self):
         # the attribute stands before the question too, which does not matter

@@ -185,7 +185,7 @@ def test_nothing_to_tabulate():
     assert table.n == sum(table.by_rule.values()) == sum(table.marks.values()) == 0
 
 
-def test_flags_of_another_length_and_unknown_parsers_are_refused():
+def test_flags_of_another_length_and_unknown_parsers_are_rejected():
     with pytest.raises(ValueError, match="2 texts, but 1 flags"):
         audit_texts(["a", "b"], text_truncated=[True])
     with pytest.raises(LookupError, match="did you mean 'strict'"):

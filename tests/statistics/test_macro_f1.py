@@ -20,8 +20,8 @@ RUNS = st.lists(st.tuples(LABEL, st.one_of(LABEL, st.none())), min_size=1, max_s
 @given(RUNS)
 def test_agrees_with_scikit_learn_over_the_labels_that_occur(run):
     gold, answers = (list(column) for column in zip(*run, strict=True))
-    said = ["unparsed" if answer is None else answer for answer in answers]
-    expected = f1_score(gold, said, labels=sorted(set(gold)), average="macro", zero_division=0)
+    answered = ["unparsed" if answer is None else answer for answer in answers]
+    expected = f1_score(gold, answered, labels=sorted(set(gold)), average="macro", zero_division=0)
     scores = score_macro_f1(gold, answers, TERNARY)
     assert scores["macro_f1"] == pytest.approx(expected)
     assert scores["macro_f1_low"] <= scores["macro_f1"] <= scores["macro_f1_high"]
@@ -73,9 +73,9 @@ def test_guessing_scores_as_computed_on_average(strategy):
 )
 def test_no_blind_strategy_beats_the_proportional_one(sizes, weights):
     true = np.array(sizes) / sum(sizes)
-    said = np.array(weights[: len(sizes)]) / sum(weights[: len(sizes)])
+    answered = np.array(weights[: len(sizes)]) / sum(weights[: len(sizes)])
     occurs = true > 0
-    other = np.mean((2 * true * said / (true + said))[occurs])
+    other = np.mean((2 * true * answered / (true + answered))[occurs])
     guessing = guessing_macro_f1({str(i): size for i, size in enumerate(sizes)})
     assert guessing.proportional == pytest.approx(1 / occurs.sum())
     assert (

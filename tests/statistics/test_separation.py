@@ -114,8 +114,8 @@ def test_a_score_that_is_always_the_same_says_nothing():
 def test_without_spread_at_the_end_of_the_scale_wilson_says_how_far_sources_reach():
     # 10 of 10: the lower bound is 1 / (1 + 1.96²/10) = 0.7225
     positive = np.tile([True, False], 10)
-    told = stratified_auc(positive.astype(float), positive, np.zeros(20), np.arange(20) // 2)
-    assert told == pytest.approx((1, 0.7225, 1), abs=1e-3)
+    interval = stratified_auc(positive.astype(float), positive, np.zeros(20), np.arange(20) // 2)
+    assert interval == pytest.approx((1, 0.7225, 1), abs=1e-3)
     inverted = stratified_auc(-positive.astype(float), positive, np.zeros(20), np.arange(20) // 2)
     assert inverted == pytest.approx((0, 0, 1 - 0.7225), abs=1e-3)
 

@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 from otoscope.statistics.simulation import SEED, binomial_simulation
 
-CELLS = [(1199, 2400), (1121, 2400), (1200, 2400), (75, 150)]
+COUNTS = [(1199, 2400), (1121, 2400), (1200, 2400), (75, 150)]
 
 
 def simulated_cells(cells):
@@ -17,15 +17,15 @@ def simulated_cells(cells):
 
 def test_conditions_share_one_generator_as_in_the_published_code():
     rng = np.random.default_rng(1234)
-    for (n_correct, n), interval in zip(CELLS, simulated_cells(CELLS), strict=True):
+    for (n_correct, n), interval in zip(COUNTS, simulated_cells(COUNTS), strict=True):
         draws = rng.binomial(n, n_correct / n, 10_000) / n
         assert interval == (n_correct / n, *np.percentile(draws, [2.5, 97.5]))
 
 
 def test_order_of_conditions_matters_and_repetition_does_not():
-    assert simulated_cells(CELLS) == simulated_cells(CELLS)
-    moved = simulated_cells([*CELLS[1:], CELLS[0]])
-    assert moved != [*simulated_cells(CELLS)[1:], simulated_cells(CELLS)[0]]
+    assert simulated_cells(COUNTS) == simulated_cells(COUNTS)
+    moved = simulated_cells([*COUNTS[1:], COUNTS[0]])
+    assert moved != [*simulated_cells(COUNTS)[1:], simulated_cells(COUNTS)[0]]
 
 
 @pytest.mark.parametrize(("n_correct", "n"), [(1243, 2400), (142, 150), (7, 20)])

@@ -9,14 +9,14 @@ LABELS = ["A", "B", "C"]
 def test_scores_of_a_class_worked_by_hand():
     # A: 4 true, answered 3 times, 2 of them right. C is never answered, B once and wrongly.
     gold = ["A", "A", "A", "A", "B", "C"]
-    said = ["A", "A", "B", None, "A", None]
-    found = class_scores(gold, said, LABELS)
+    answered = ["A", "A", "B", None, "A", None]
+    found = class_scores(gold, answered, LABELS)
     assert found["A"] == pytest.approx((4, 2 / 3, 2 / 4, 4 / 7))
     assert found["B"] == (1, 0.0, 0.0, 0.0)
     assert found["C"] == (1, 0.0, 0.0, 0.0)
 
 
-def test_answers_that_are_none_are_in_no_cell():
+def test_answers_that_are_none_are_not_counted():
     assert crossed(["A", None, "B"], ["B", "A", None], LABELS).sum() == 1
 
 
@@ -28,8 +28,8 @@ def test_the_difference_is_that_of_two_scores_and_keeps_the_pairs():
     clusters = (np.arange(300) // 5).tolist()
     found = macro_f1_difference(gold, better, worse, LABELS, clusters)
     one, other = (
-        np.mean([s.f1 for s in class_scores(gold, said, LABELS).values()])
-        for said in (better, worse)
+        np.mean([s.f1 for s in class_scores(gold, answered, LABELS).values()])
+        for answered in (better, worse)
     )
     assert found.estimate == pytest.approx(one - other)
     assert 0 < found.low < found.estimate < found.high

@@ -95,11 +95,11 @@ class TestFeatures:
         output = [
             model.loaded.processor.tokenizer.decode(t, skip_special_tokens=True) for t in tokens
         ]
-        asked = [texts[name] for name in features.rows["id"]]
-        assert [text.startswith(begin) for text, begin in zip(asked, output, strict=True)] == [
+        stored = [texts[name] for name in features.rows["id"]]
+        assert [text.startswith(begin) for text, begin in zip(stored, output, strict=True)] == [
             True
         ] * 12
-        assert len(set(asked)) > 1, "the model must listen for this"
+        assert len(set(stored)) > 1, "the model must listen for this"
 
     @pytest.mark.slow
     def test_of_a_built_vocalgrad(self, checkpoint, tmp_path):
@@ -166,7 +166,7 @@ class TestFeatures:
 
 
 class TestRejected:
-    def test_more_than_allowed_is_refused_with_the_size(self, data, checkpoint, tmp_path):
+    def test_more_than_allowed_is_rejected_with_the_size(self, data, checkpoint, tmp_path):
         output = rejected(
             data, checkpoint, tmp_path / "f", "--max-disk-gib", "0.000001", sites="text.*"
         )
@@ -178,18 +178,18 @@ class TestRejected:
         allowed = re.search(r"with --max-disk-gib (\S+)", output).group(1)
         called(data, checkpoint, tmp_path / "f", "--max-disk-gib", allowed, sites="text.*")
 
-    def test_a_terminal_is_asked_for_confirmation(self, tmp_path, monkeypatch):
+    def test_a_terminal_needs_confirmation(self, tmp_path, monkeypatch):
         monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-        asked = []
-        monkeypatch.setattr(typer, "confirm", lambda text: asked.append(text) or len(asked) == 1)
+        texts = []
+        monkeypatch.setattr(typer, "confirm", lambda text: texts.append(text) or len(texts) == 1)
         confirm_size(0.5, 8, tmp_path, interactive=True)
-        assert asked == []
+        assert texts == []
         confirm_size(9e-9, 8e-9, tmp_path, interactive=True)
-        assert asked == [f"Write 9e-09 GiB to {tmp_path}?"]
+        assert texts == [f"Write 9e-09 GiB to {tmp_path}?"]
         for interactive in (True, False):  # the second answer is no; several processes do not ask
             with pytest.raises(FeaturesError, match="more than --max-disk-gib 8e-09"):
                 confirm_size(9e-9, 8e-9, tmp_path, interactive=interactive)
-        assert len(asked) == 2
+        assert len(texts) == 2
 
     def test_a_full_disk_is_an_error(self, tmp_path):
         with pytest.raises(FeaturesError, match=r"more than the disk of .* has left"):

@@ -35,9 +35,9 @@ class Slow:
 
     def states(self, questions, sites):
         with open(os.environ["CALLS"], "a") as file:
-            file.write("".join(asked.question.id + "\\n" for asked in questions))
+            file.write("".join(one.question.id + "\\n" for one in questions))
         time.sleep(0.05)
-        return {"ear": np.array([asked.audio_inputs[0].samples[:3] for asked in questions])}
+        return {"ear": np.array([one.audio_inputs[0].samples[:3] for one in questions])}
 """
 TWO = ["--multi_gpu", "--num_processes", "2", "--num_machines", "1"]
 ONE = ["--num_processes", "1"]
@@ -103,10 +103,10 @@ def test_two_processes_that_accelerate_starts_make_the_files_of_one(place):
     write(place / "data", {"all": {"test": longer}})
     model = f"transformers:{tiny.save(tiny.qwen2_audio(), place / 'tiny')}"
     accelerate = [str(Path(sys.executable).with_name("accelerate")), "launch"]
-    asked = {"model": model, "sites": "mel,pre_llm,audio.last,text.*,answer"}
-    one = started(place, *accelerate, *ONE, *PLAIN, out="one", **asked)
+    request = {"model": model, "sites": "mel,pre_llm,audio.last,text.*,answer"}
+    one = started(place, *accelerate, *ONE, *PLAIN, out="one", **request)
     assert f"{N} of {N} rows extracted now\n" in ended(one)
-    output = ended(started(place, *accelerate, *TWO, *PLAIN, out="two", **asked))
+    output = ended(started(place, *accelerate, *TWO, *PLAIN, out="two", **request))
     for rank in (0, 1):
         assert f"{N // 2} of {N // 2} rows extracted now by process {rank} of 2" in output
     assert files(place / "one") == files(place / "two")

@@ -124,7 +124,7 @@ class TestWithARun:
         made = write_features(tmp_path / "f", columns, {"text.0": states}, **about)
         return made.folder, tmp_path / "run"
 
-    def test_what_is_encoded_and_not_said(self, tested_on, tmp_path):
+    def test_what_is_decodable_and_not_answered(self, tested_on, tmp_path):
         features, answers = tested_on
         options = (
             "--probe-split",
@@ -142,7 +142,7 @@ class TestWithARun:
         assert [row[n] for n in ("both", "only_probe", "only_answer", "neither")] == [6, 6, 0, 0]
         assert row["encoded_not_said"] == 0.5
 
-    def test_another_prompt_is_refused(self, tested_on, tmp_path):
+    def test_another_prompt_is_rejected(self, tested_on, tmp_path):
         features, _ = tested_on
         other = tmp_path / "other"
         run(tmp_path / "data", open_model("constant:x"), out=other, prompts=["main_audio_first"])

@@ -62,9 +62,9 @@ def states(data, checkpoint, tmp_path_factory):
 
 
 def extracted(data, checkpoint, out, prompt="main"):
-    asked = open_splits(data, prompt=prompt)
+    splits = open_splits(data, prompt=prompt)
     seen = extractor_for(open_model(f"transformers:{checkpoint}"))
-    plan = plan_extraction(seen, asked.rows, asked.fill, ["answer"], out, prompt=prompt,
+    plan = plan_extraction(seen, splits.rows, splits.fill, ["answer"], out, prompt=prompt,
                            dataset=str(data))  # fmt: skip
     plan.run(lambda n: None)
     return out
@@ -351,7 +351,7 @@ class TestRejected:
     def test_answers_that_the_tokenizer_does_not_know(
         self, data, checkpoint, tmp_path, monkeypatch
     ):
-        monkeypatch.setattr(RequestEncoder, "answer_tokens", lambda self, asked, word: [5, 6])
+        monkeypatch.setattr(RequestEncoder, "answer_tokens", lambda self, request, word: [5, 6])
         output = rejected(tmp_path / "a", checkpoint, data=data)
         assert "becomes the tokens [5, 6], which spell" in output
 

@@ -43,9 +43,9 @@ def place(tmp_path_factory):
         for i in range(N)
     ]
     data = write(folder / "data", {"all": {"train": rows}})
-    asked, seen = open_splits(data), extractor_for(open_model(f"transformers:{folder / 'tiny'}"))
+    splits, seen = open_splits(data), extractor_for(open_model(f"transformers:{folder / 'tiny'}"))
     plan = plan_extraction(
-        seen, asked.rows, asked.fill, ["answer"], folder / "features", prompt="main"
+        seen, splits.rows, splits.fill, ["answer"], folder / "features", prompt="main"
     )
     plan.run(lambda n: None)
     return folder

@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 
 import trainers.study as study_module
 from otoscope.cli.errors import program
+from otoscope.reports.inside.stored_names import STUDY_KEYS
 from trainers.study import StudyStep, run_study, steps_of
-from trainers.study_config import RENAMED_KEYS, StudyConfig, StudyError, read_study_config
+from trainers.study_config import StudyConfig, StudyError, read_study_config
 
 ROOT = Path(__file__).parents[2]
 
@@ -138,7 +139,7 @@ def test_a_wrong_file_is_named_with_its_fault(tmp_path, text, message):
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize(("old", "new"), RENAMED_KEYS.items())
+@pytest.mark.parametrize(("old", "new"), STUDY_KEYS.items())
 def test_a_key_of_version_0_1_is_named_with_its_new_name(tmp_path, old, new):
     path = tmp_path / "study.yaml"
     path.write_text(f"dataset: d\nmodel: m\nout: o\n{old}: x")
@@ -194,7 +195,7 @@ def test_a_failed_step_is_named_and_tried_again(tmp_path, three_steps, monkeypat
     assert log(tmp_path) == ["first", "second", "third"]
 
 
-def test_another_command_for_a_finished_step_is_refused(tmp_path, three_steps, monkeypatch):
+def test_another_command_for_a_finished_step_is_rejected(tmp_path, three_steps, monkeypatch):
     run_study(config(tmp_path), notify=lambda line: None)
     other = [three_steps[0]._replace(command=(sys.executable, "-c", "1")), *three_steps[1:]]
     monkeypatch.setattr(study_module, "steps_of", lambda config: other)

@@ -63,11 +63,11 @@ class TestExamples:
         late = {"decrease": (7, 1, 9), "increase": (7, 2, 9)}
         assert examples(rows(8), late).alternatives[:2] == [((1, 2),), ((1, 1),)]
 
-    def test_answers_with_the_same_tokens_are_refused(self):
+    def test_answers_with_the_same_tokens_are_rejected(self):
         with pytest.raises(TuningError, match=r"'decrease' .* 'increase' .* differ in none of"):
             examples(rows(8), dict.fromkeys(LABELS, (3, 9)))
 
-    def test_a_word_with_two_spellings_is_refused(self):
+    def test_a_word_with_two_spellings_is_rejected(self):
         answers = [("decrease", (1,)), ("increase", (2,)), ("decrease", (3,)), ("increase", (2,))]
         with pytest.raises(TuningError, match=r"'decrease' is \[1\] .* \[3\] in another's"):
             examples_of(rows(4), answers, "source", 1)
@@ -108,11 +108,11 @@ class TestTokens:
         assert lines == ["increase  'i' 'n' '<|im_end|>'"]
 
     @pytest.mark.parametrize("text", ["", "decrease<|im_end|>"])
-    def test_tokens_that_spell_something_else_are_refused(self, tokenizer, text):
+    def test_tokens_that_spell_something_else_are_rejected(self, tokenizer, text):
         with pytest.raises(TuningError, match=r"'increase' becomes the tokens .* which spell"):
             validate_answer_tokens("increase", self.ids(tokenizer, text), tokenizer)
 
-    def test_a_token_that_stands_for_the_unknown_is_refused(self):
+    def test_a_token_that_stands_for_the_unknown_is_rejected(self):
         class Poor:
             unk_token_id = 0
 
@@ -122,7 +122,7 @@ class TestTokens:
         with pytest.raises(TuningError, match="is the tokenizer's unknown token"):
             validate_answer_tokens("increase", (5, 0), Poor())
 
-    def test_a_word_that_grows_together_with_the_question_is_refused(self):
+    def test_a_word_that_grows_together_with_the_question_is_rejected(self):
         class Greedy:
             unk_token_id = None
 

@@ -131,7 +131,7 @@ class TestPlanted:
         assert history.validations[0].generated.estimate < 0.5
         return history.validations[-1]
 
-    def test_what_is_there_is_learnt(self, tmp_path):
+    def test_a_planted_effect_is_fitted(self, tmp_path):
         last = self.last_validation(tmp_path, 3.0)
         assert (last.generated.estimate, last.preferred.estimate) == (1.0, 1.0)
 
@@ -174,7 +174,7 @@ class TestReadingTheHead:
             ),
         ],
     )
-    def test_missing_or_quantised_it_is_refused(self, tmp_path, spoil, named):
+    def test_missing_or_quantised_it_is_rejected(self, tmp_path, spoil, named):
         model, _ = tiny.qwen2_audio()
         model.save_pretrained(tmp_path)
         weights = load_file(tmp_path / "model.safetensors")
@@ -183,7 +183,7 @@ class TestReadingTheHead:
         with pytest.raises(TuningError, match=named):
             read_head(str(tmp_path), None, "float32")
 
-    def test_without_safetensors_it_is_refused(self, tmp_path):
+    def test_without_safetensors_it_is_rejected(self, tmp_path):
         with pytest.raises(TuningError, match="has no safetensors file to read the output layer"):
             read_head(str(tmp_path), None, "float32")
 
@@ -194,17 +194,17 @@ class TestStatesOfAModel:
         described = {"model": {"model_type": "qwen2_audio", "adapter": None, **model}}
         return write_features(folder, columns, {}, **described)
 
-    def test_of_another_checkpoint_they_are_refused(self, checkpoint, tmp_path):
+    def test_of_another_checkpoint_they_are_rejected(self, checkpoint, tmp_path):
         features = self.features(tmp_path / "f", content="other")
         with pytest.raises(TuningError, match=r"states of another model: content 'other', and"):
             validate_states(features, checkpoint, None)
 
-    def test_through_an_adapter_they_are_refused(self, checkpoint, tmp_path):
+    def test_through_an_adapter_they_are_rejected(self, checkpoint, tmp_path):
         features = self.features(tmp_path / "f", adapter={"name": "lora"})
         with pytest.raises(TuningError, match="hidden states of a model with an adapter"):
             validate_states(features, checkpoint, None)
 
-    def test_of_no_model_of_transformers_they_are_refused(self, checkpoint, tmp_path):
+    def test_of_no_model_of_transformers_they_are_rejected(self, checkpoint, tmp_path):
         features = write_features(
             tmp_path / "f", {"id": ["a"], "category": ["x"], "label": [1]}, {}, model={"kind": "x"}
         )

@@ -70,20 +70,20 @@ def test_one_with_a_bit_turned_falls_back_too(kept, notes):
     assert "is corrupt" in notes[0]
 
 
-def test_what_was_begun_otherwise_is_refused_and_named(kept):
+def test_what_was_begun_otherwise_is_rejected_and_named(kept):
     kept.begin({"settings": {"rank": 8}, "dataset": "elsewhere"})
     with pytest.raises(TuningError, match=r"another adapter: settings\.rank 8, now 4; choose"):
         kept.begin({"settings": {"rank": 4}})
 
 
-def test_a_folder_with_something_else_is_refused(tmp_path, notes):
+def test_a_folder_with_something_else_is_rejected(tmp_path, notes):
     (tmp_path / "notes.txt").touch()
     made = Checkpoints(tmp_path, notes.append)
     with made.lock(), pytest.raises(TuningError, match="holds something that is no adapter"):
         made.begin({})
 
 
-def test_two_runs_of_one_adapter_are_refused(kept):
+def test_two_runs_of_one_adapter_are_rejected(kept):
     again = Checkpoints(kept.folder.parent, print)
     busy = pytest.raises(TuningError, match="is being trained by another run")
     with kept.lock(), busy, again.lock():

@@ -38,13 +38,13 @@ class TestBySource:
         columns["split"] = ["train"] * 4 + ["validation"] * 4
         assert by_source(columns, 7) == ((0, 1, 2, 3), (4, 5, 6, 7))
 
-    def test_splits_that_share_a_source_are_refused(self):
+    def test_splits_that_share_a_source_are_rejected(self):
         columns = rows(8)
         columns["split"] = ["train"] * 3 + ["validation"] * 5
         with pytest.raises(TuningError, match=r"1 sources are in train and in validation.* 's0'"):
             by_source(columns, 7)
 
-    def test_one_source_is_refused(self):
+    def test_one_source_is_rejected(self):
         with pytest.raises(TuningError, match="all clips are of one source, 's0'"):
             by_source(rows(4), 0)
 
@@ -83,6 +83,6 @@ class TestByClip:
         keys = [(columns["category"][n], columns["clip_id"][n]) for n in train]
         assert keys == sorted(keys)
 
-    def test_too_few_clips_are_refused(self):
+    def test_too_few_clips_are_rejected(self):
         with pytest.raises(TuningError, match="a tenth of 5 clips is none"):
             by_clip(rows(10), 0)

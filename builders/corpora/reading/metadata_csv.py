@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from builders.corpora.base import CorpusError
 from builders.corpora.reading.item_ids import check_id
-from builders.corpora.reading.partition import SPLITS
+from builders.splits import SPLITS
 
 FILE_NAME = "file_name"
 

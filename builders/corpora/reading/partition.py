@@ -17,8 +17,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from builders.corpora.base import CorpusError, Skipped, SourceClip, check_option
+from builders.splits import SPLITS
 
-SPLITS = ("train", "validation", "test")
 TEST_SHARE = 1 / 3
 VALIDATION_SHARE = 0.1
 SHARED_TEXTS = ("together", "drop")

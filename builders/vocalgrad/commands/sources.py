@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from builders.corpora.options import CorpusOptions, corpus_options, open_corpus, verify_corpus
-from builders.vocalgrad.planning.build_plan import limited
+from builders.vocalgrad.planning.build_plan import limited_sources
 from otoscope.progress import ProgressBars
 
 
@@ -23,7 +23,7 @@ def list_sources(*, options: CorpusOptions) -> None:
     writer.writerow(
         ["split", "item_id", "clip_id", "speaker_id", "sentence_id", "path", "transcript"]
     )
-    for s in limited(corpus.sources, options.limit_sources):
+    for s in limited_sources(corpus.sources, options.limit_sources):
         writer.writerow(
             [s.split, s.item_id, s.clip_id, s.speaker_id, s.sentence_id, s.path, s.transcript]
         )

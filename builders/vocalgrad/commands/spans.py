@@ -15,7 +15,7 @@ from builders.vocalgrad.commands.options import (
     span_policies,
 )
 from builders.vocalgrad.pages.spans_page import write_spans_page
-from builders.vocalgrad.planning.build_plan import limited
+from builders.vocalgrad.planning.build_plan import limited_sources
 from builders.vocalgrad.planning.corrections import read_corrections
 from builders.vocalgrad.planning.survey import survey
 from otoscope.acoustics.spans import Policy
@@ -42,7 +42,7 @@ def spans(
     progress = ProgressBars()
     corpus = open_corpus(options, progress)
     known = read_corrections(corrections) if corrections else None
-    sources = limited(corpus.sources, options.limit_sources)
+    sources = limited_sources(corpus.sources, options.limit_sources)
     with progress.bar("Detecting speech spans", len(sources)) as step:
         seen = survey(
             sources,

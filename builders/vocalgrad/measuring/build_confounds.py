@@ -48,9 +48,9 @@ class ConfoundReport:
         for category, rows in by_category(self.all_tiers.rows).items():
             texts = [contrast_text(rows[name]) for name in CONFOUND_COLUMNS]
             texts += [
-                auc_text(together_auc(confounds, category, free=free))
+                auc_text(together_auc(confounds, category, avoidable_only=avoidable_only))
                 for confounds in (self.all_tiers, self.widest)
-                for free in (False, True)
+                for avoidable_only in (False, True)
             ]
             lines.append(f"| {attribute_of(category)} | {' | '.join(texts)} |")
         return "\n".join(lines)
@@ -87,9 +87,13 @@ def by_category(rows: Sequence[ConfoundRow]) -> dict[str, dict[str, ConfoundRow]
     return found
 
 
-def together_auc(confounds: Confounds, category: str, *, free: bool) -> Interval:
+def together_auc(confounds: Confounds, category: str, *, avoidable_only: bool) -> Interval:
     """All confounds of one category together, or the avoidable ones; NaN where it has no clips."""
-    found = (r.auc for r in confounds.joint if (r.category, r.avoidable_only) == (category, free))
+    found = (
+        r.auc
+        for r in confounds.joint
+        if (r.category, r.avoidable_only) == (category, avoidable_only)
+    )
     return next(found, UNKNOWN)
 
 

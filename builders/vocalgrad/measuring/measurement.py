@@ -17,8 +17,8 @@ import soundfile
 
 import otoscope.acoustics
 from builders.building.folder import STATE, staging_folder
-from builders.building.plan import SPLITS
 from builders.building.workers import parallel_map
+from builders.splits import SORTED_SPLITS
 from builders.vocalgrad.planning.plan import ClipShard, VocalGradPlan
 from builders.vocalgrad.planning.survey import decode
 from otoscope.acoustics.confounds import ClipContrasts, contrasts, measured_in
@@ -106,7 +106,7 @@ def measure_build(
     """
     if Verify(verify) is Verify.NONE:
         return Measurement("not measured", [], {name: [] for name in plan.categories})
-    split = next(split for split in SPLITS if plan.of_split(split))
+    split = next(split for split in SORTED_SPLITS if plan.of_split(split))
     n_sources = len(plan.of_split(split))
     shards = [s for s in plan.shards if s.kind == "gradient" and s.split == split]
     n_each = N_PER_TIER

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from builders.building.finished import FinishedBuild, stored_rows
 from builders.building.folder import staging_folder
-from builders.building.plan import SPLITS
+from builders.splits import SORTED_SPLITS
 from builders.vocalgrad.measuring.build_confounds import CONFOUND_COLUMNS, ConfoundReport
 from builders.vocalgrad.measuring.observer_accuracy import ObserverReport, Rate, TierAccuracy
 from builders.vocalgrad.pages import clip_figures
@@ -48,7 +48,7 @@ def write_page(
         "plan": plan,
         "corpus": corpus,
         "rates": sorted({s.sampling_rate for s in plan.sources}),
-        "splits": [split for split in SPLITS if plan.of_split(split)],
+        "splits": [split for split in SORTED_SPLITS if plan.of_split(split)],
         "counts": counts(build, plan),
         "skipped": omitted_sources(planned),
         "report": observer,
@@ -81,7 +81,7 @@ def counts(build: FinishedBuild, plan: VocalGradPlan) -> list[dict[str, Any]]:
     found = []
     for config in (*plan.categories, "source", "beep"):
         if files := [f for f in build.files.values() if f["config"] == config]:
-            rows = {s: sum(f["rows"] for f in files if f["split"] == s) for s in SPLITS}
+            rows = {s: sum(f["rows"] for f in files if f["split"] == s) for s in SORTED_SPLITS}
             found.append(
                 {
                     "config": config,

@@ -4,9 +4,9 @@ from collections import Counter
 from typing import Any
 
 from builders.building.finished import FinishedBuild
-from builders.building.plan import SPLITS
 from builders.building.repository import write_readme
 from builders.corpora.base import Skipped
+from builders.splits import SORTED_SPLITS
 from builders.vocalgrad.planning.build_plan import PlannedBuild
 from builders.vocalgrad.planning.plan import VocalGradPlan
 from builders.vocalgrad.planning.rates import low_rates
@@ -31,7 +31,7 @@ def write_card(build: FinishedBuild, planned: PlannedBuild, observer: Any, confo
         pretty_name=pretty_name,
         otoscope_version=__version__,
         example_repo=build.folder.resolve().name,
-        splits=[s for split in SPLITS if (s := _split(build, plan, split))["n_rows"]],
+        splits=[s for split in SORTED_SPLITS if (s := _split(build, plan, split))["n_rows"]],
         categories=[_category(build, plan, name) for name in plan.categories],
         chance=1 / len(LABELS),
         n_beep=sum(f["rows"] for f in build.files.values() if f["config"] == "beep"),

@@ -83,7 +83,7 @@ def mel(frequency_hz: np.ndarray | float) -> np.ndarray:
     return np.asarray(2595 * np.log10(1 + np.asarray(frequency_hz) / 700))
 
 
-def spectrogram(samples: Float[np.ndarray, " n_samples"], sampling_rate: int) -> Spectrogram:
+def spectrogram_of(samples: Float[np.ndarray, " n_samples"], sampling_rate: int) -> Spectrogram:
     """The spectrogram of a mono waveform, up to half its sampling rate.
 
     Args:
@@ -120,7 +120,7 @@ def clip_figure(
     samples: Float[np.ndarray, " n_samples"],
     sampling_rate: int,
     *,
-    sound: Spectrogram | None = None,
+    spectrogram: Spectrogram | None = None,
     span_s: tuple[float, float] | None = None,
     curve: Curve | None = None,
     value_range: tuple[float, float] | None = None,
@@ -132,14 +132,14 @@ def clip_figure(
     Args:
         samples: Mono waveform.
         sampling_rate: In Hz.
-        sound: Its spectrogram, if that has been computed already.
+        spectrogram: Its spectrogram, if that has been computed already.
         span_s: Marked with two lines.
         curve: Drawn under the spectrogram on the same time axis.
         value_range: Least and greatest value of the curve's axis.
         scales: Shared with the clips it is compared with.
         alt: What the picture shows, for those who cannot see it.
     """
-    sound = sound or spectrogram(samples, sampling_rate)
+    spectrogram = spectrogram or spectrogram_of(samples, sampling_rate)
     rows = ["wave", "spectrogram", *(["curve"] if curve else [])]
     heights = [ROW_IN[row] for row in rows]
     figure = Figure(figsize=(WIDTH_IN, sum(heights) + 0.42), facecolor="none")
@@ -149,12 +149,12 @@ def clip_figure(
     )  # fmt: skip
     axes = [figure.add_subplot(grid[i]) for i in range(len(rows))]
     _draw_wave(axes[0], samples, sampling_rate, scales.peak)
-    _draw_spectrogram(axes[1], sound, scales.loudest_db)
+    _draw_spectrogram(axes[1], spectrogram, scales.loudest_db)
     if curve:
         _draw_curve(axes[2], curve, value_range)
     for axis in axes:
         _plain(axis, last=axis is axes[-1])
-        axis.set_xlim(0, scales.duration_s or sound.duration_s)
+        axis.set_xlim(0, scales.duration_s or spectrogram.duration_s)
         for time in span_s or ():
             axis.axvline(time, color=MARK, linewidth=1.4, linestyle=(0, (4, 2)))
     axes[-1].set_xlabel("seconds", fontsize=9, color=INK, labelpad=1)
@@ -170,14 +170,14 @@ def _draw_wave(axis: Axes, samples: np.ndarray, sampling_rate: int, peak: float 
     axis.set_yticks([])
 
 
-def _draw_spectrogram(axis: Axes, sound: Spectrogram, loudest_db: float | None) -> None:
-    top = sound.level_db.max() if loudest_db is None else loudest_db
-    steps = np.round((sound.level_db - top) / STEP_DB) * STEP_DB
+def _draw_spectrogram(axis: Axes, spectrogram: Spectrogram, loudest_db: float | None) -> None:
+    top = spectrogram.level_db.max() if loudest_db is None else loudest_db
+    steps = np.round((spectrogram.level_db - top) / STEP_DB) * STEP_DB
     axis.imshow(
         steps, origin="lower", aspect="auto", cmap=COLOURS, vmin=-RANGE_DB, vmax=0,
-        extent=(0, sound.duration_s, 0, float(mel(sound.top_hz))), interpolation="none",
+        extent=(0, spectrogram.duration_s, 0, float(mel(spectrogram.top_hz))), interpolation="none",
     )  # fmt: skip
-    ticks = [hz for hz in TICKS_HZ if hz <= sound.top_hz]
+    ticks = [hz for hz in TICKS_HZ if hz <= spectrogram.top_hz]
     axis.set_yticks(mel(np.array(ticks)), [_short(hz) for hz in ticks])
     axis.set_facecolor("black")
 

@@ -6,7 +6,7 @@ import numpy as np
 from markupsafe import Markup
 
 from builders.building.finished import FinishedBuild, stored_rows
-from builders.building.plan import SPLITS
+from builders.splits import SORTED_SPLITS
 from builders.vocalgrad.pages import clip_figures
 from builders.vocalgrad.planning.plan import SurveyedClip, VocalGradPlan
 from builders.vocalgrad.planning.survey import renderer_of
@@ -37,7 +37,7 @@ def example_source(plan: VocalGradPlan) -> SurveyedClip:
 
     Sources too long for a page are passed over while there are others.
     """
-    ordered = [s for split in SPLITS for s in plan.of_split(split)]
+    ordered = [s for split in SORTED_SPLITS for s in plan.of_split(split)]
     first_split = [s for s in ordered if s.source.split == ordered[0].source.split]
     detected = [s for s in first_split if s.span_origin == "detected"] or first_split
     short = [s for s in detected if s.pcm_bytes <= MAX_EXAMPLE_BYTES]
@@ -86,7 +86,7 @@ def _pair(
         pair[d] = ExampleClip(
             rows[ids[d]],
             samples,
-            clip_figures.spectrogram(samples, renderer.sampling_rate),
+            clip_figures.spectrogram_of(samples, renderer.sampling_rate),
             renderer.render(category, condition, clip_id=clip_ids[d], profile=plan.profile),
         )
     return pair
@@ -101,7 +101,7 @@ def _card(
 ) -> dict[str, Any]:
     attribute, rate = attribute_of(category), recording.sampling_rate
     original = _mono(recording)
-    spectrogram = clip_figures.spectrogram(original, rate)
+    spectrogram = clip_figures.spectrogram_of(original, rate)
     clips = [clip for pair in pairs.values() for clip in pair.values()]
     spectrograms = [spectrogram, *(clip.spectrogram for clip in clips)]
     waves = [original, *(clip.samples for clip in clips)]
@@ -120,7 +120,7 @@ def _card(
         "source_figure": clip_figures.clip_figure(
             original,
             rate,
-            sound=spectrogram,
+            spectrogram=spectrogram,
             span_s=(example.span[0] / rate, example.span[1] / rate),
             scales=scales,
             alt="Spectrogram of the source",
@@ -156,7 +156,8 @@ def _clip_figure(
         f"{GRADIENTS[category].parameter} from {row['start_value']:.4g} to {row['end_value']:.4g}"
     )
     return clip_figures.clip_figure(
-        clip.samples, rate, sound=clip.spectrogram, span_s=(row["span_start_s"], row["span_end_s"]),
+        clip.samples, rate, spectrogram=clip.spectrogram,
+        span_s=(row["span_start_s"], row["span_end_s"]),
         curve=clip_figures.Curve(times_s, values, GRADIENTS[category].parameter),
         value_range=(low, high), alt=alt, scales=scales,
     )  # fmt: skip

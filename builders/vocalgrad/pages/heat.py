@@ -52,7 +52,10 @@ def heat_table(builds: Mapping[str, Confounds]) -> list[HeatRow]:
             name,
             [
                 *(_cell_of(table[category][column]) for column in CONFOUND_COLUMNS),
-                *(_cell(together_auc(builds[name], category, free=f)) for f in (False, True)),
+                *(
+                    _cell(together_auc(builds[name], category, avoidable_only=only))
+                    for only in (False, True)
+                ),
             ],
         )
         for category in categories

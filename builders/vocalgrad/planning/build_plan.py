@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from builders.building.folder import BuildError
-from builders.building.plan import SPLITS
 from builders.corpora.base import Corpus, SourceClip
 from builders.corpora.options import OnError
+from builders.splits import SORTED_SPLITS
 from builders.vocalgrad.planning.corrections import Correction
 from builders.vocalgrad.planning.plan import VocalGradPlan, chosen_categories
 from builders.vocalgrad.planning.survey import (
@@ -67,7 +67,7 @@ def plan_build(
     """
     progress = progress or Progress()
     design = Design(profile, chosen_categories(categories, profile))
-    sources = limited(corpus.sources, limit_sources)
+    sources = limited_sources(corpus.sources, limit_sources)
     validate_unique_ids([*sources, *(beeps.sources if beeps else ())])
     with progress.bar("Reading sources", len(sources)) as step:
         seen = survey(
@@ -98,12 +98,12 @@ def plan_build(
     )
 
 
-def limited(sources: Sequence[SourceClip], most: int | None) -> list[SourceClip]:
+def limited_sources(sources: Sequence[SourceClip], most: int | None) -> list[SourceClip]:
     """At most `most` sources of each split, taken in turn from each speaker; order kept."""
     if most is None:
         return list(sources)
     chosen: set[int] = set()
-    for split in SPLITS:
+    for split in SORTED_SPLITS:
         turn: Counter[str] = Counter()
         ranked = []
         for i, source in enumerate(sources):

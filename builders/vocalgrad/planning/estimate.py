@@ -7,7 +7,7 @@ from typing import NamedTuple
 from builders.corpora.beeps import open_beeps
 from builders.corpora.options import CorpusOptions
 from builders.corpora.voices import SAMPLING_RATE, planned_clips
-from builders.vocalgrad.planning.build_plan import limited
+from builders.vocalgrad.planning.build_plan import limited_sources
 from builders.vocalgrad.planning.plan import SurveyedClip, VocalGradPlan, chosen_categories
 from builders.vocalgrad.planning.survey import survey
 
@@ -57,7 +57,7 @@ def plan_without_audio(
     n = round(TYPICAL_S * SAMPLING_RATE)
     clips = [
         SurveyedClip(source, SAMPLING_RATE, 1, n, 16, "PCM_16", (0, n), "detected", "")
-        for source in limited(sources, options.limit_sources)
+        for source in limited_sources(sources, options.limit_sources)
     ]
     tones = survey(open_beeps().sources).sources if beeps else ()
     return VocalGradPlan(chosen, profile, tuple(clips), tones)

@@ -13,13 +13,13 @@ from typing import Any, Literal, NamedTuple
 from builders.building.libraries import LIBSNDFILE, library_versions
 from builders.building.plan import (
     MAX_FILE_BYTES,
-    SPLITS,
     Shard,
     blocks,
     fingerprint_of,
     shard_file,
 )
 from builders.corpora.base import SourceClip
+from builders.splits import SORTED_SPLITS
 from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.gradients import GRADIENTS, beep_categories
 from otoscope.registry import UnknownName
@@ -44,7 +44,7 @@ OF_CLIP = (
 )  # fmt: skip
 """What of a source is part of the fingerprint. The names are hashed too: they stay as they are."""
 
-Kind = Literal["gradient", "source", "beep"]
+ClipKind = Literal["gradient", "source", "beep"]
 
 
 class OmittedTier(NamedTuple):
@@ -118,7 +118,7 @@ class ClipShard(Shard):
         categories: In row order.
     """
 
-    kind: Kind
+    kind: ClipKind
     first: int
     last: int
     conditions: tuple[int, int] = (0, 0)
@@ -153,7 +153,7 @@ class VocalGradPlan:
         pool = list(self.beeps) if shard.kind == "beep" else self.of_split(shard.split)
         return pool[shard.first : shard.last]
 
-    def sampling_rate(self, kind: Kind) -> int | None:
+    def sampling_rate(self, kind: ClipKind) -> int | None:
         """In Hz; None where the sources of this kind differ."""
         rates = {s.sampling_rate for s in (self.beeps if kind == "beep" else self.sources)}
         return rates.pop() if len(rates) == 1 else None
@@ -163,7 +163,7 @@ class VocalGradPlan:
         """All work, in the order of the files."""
         return [
             shard
-            for split in SPLITS
+            for split in SORTED_SPLITS
             for shard in (*self._gradient_shards(split), *self._source_shards(split))
         ] + self._beep_shards()
 
@@ -216,7 +216,7 @@ class VocalGradPlan:
             "profile": self.profile,
             "categories": list(self.categories),
             "generator_version": self.generator_version,
-            "n_sources": {split: len(self.of_split(split)) for split in SPLITS},
+            "n_sources": {split: len(self.of_split(split)) for split in SORTED_SPLITS},
             "n_beeps": len(self.beeps),
         }
 

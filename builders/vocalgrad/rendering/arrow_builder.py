@@ -16,7 +16,7 @@ from typing import Any
 import datasets
 import pyarrow as pa
 
-from builders.building.plan import SPLITS
+from builders.splits import SORTED_SPLITS
 from builders.vocalgrad.planning.plan import GENERATOR_VERSION, ClipShard, VocalGradPlan
 from builders.vocalgrad.rendering.rows import features, rows
 
@@ -64,7 +64,7 @@ class VocalGrad(datasets.ArrowBasedBuilder):
         return datasets.DatasetInfo(features=features(rate))
 
     def _split_generators(self, dl_manager: object) -> list[datasets.SplitGenerator]:
-        by_split = {split: self._work(split) for split in SPLITS}
+        by_split = {split: self._work(split) for split in SORTED_SPLITS}
         return [
             datasets.SplitGenerator(name=split, gen_kwargs={"shards": shards})
             for split, shards in by_split.items()

@@ -21,8 +21,7 @@ from otoscope.acoustics.design import CONDITIONS, LABELS, Condition
 from otoscope.acoustics.gradients import attribute_of
 from otoscope.acoustics.rendering import Rendering, SourceRenderer
 from otoscope.prompts import prompt_text
-
-LABEL_NAMES = ["decrease", "increase"]
+from otoscope.prompts.labels import LABEL_NAMES
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ COLUMNS: dict[str, ClipColumn] = {
     "category": ClipColumn(_TEXT, lambda c: c.category),
     "attribute": ClipColumn(_TEXT, lambda c: attribute_of(c.category), of_changed=True),
     "label": ClipColumn(
-        datasets.ClassLabel(names=LABEL_NAMES),
+        datasets.ClassLabel(names=list(LABEL_NAMES)),
         lambda c: LABEL_NAMES.index(LABELS[c.condition.direction]),
         of_changed=True,
     ),

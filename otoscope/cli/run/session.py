@@ -27,9 +27,9 @@ def ask(
             cache = AnswerCache(cache_folder() / "answers.sqlite")
             stack.callback(cache.close)
         on_answer = stack.enter_context(request_bar())
-        tally = audit.run(dataset, model, out=out, cache=cache, on_answer=on_answer, **settings)
-    typer.echo(summary(tally, out))
-    if tally.stopped:
+        progress = audit.run(dataset, model, out=out, cache=cache, on_answer=on_answer, **settings)
+    typer.echo(summary(progress, out))
+    if progress.stopped:
         raise typer.Exit(3)
 
 
@@ -41,15 +41,15 @@ def request_bar() -> Iterator[Callable[[Any], None]]:
     advance: Any = None
     with ExitStack() as stack:
 
-        def on_answer(tally: Any) -> None:
+        def on_answer(progress: Any) -> None:
             nonlocal advance
             if advance is None:  # before the first answer
-                n_missing = tally.n_planned - tally.n_before
+                n_missing = progress.n_planned - progress.n_before
                 advance = stack.enter_context(ProgressBars().bar("Requests", n_missing))
                 return
-            parsed = f"{100 * tally.n_parsed / tally.n_answered:.0f} % parsed"
-            cost = "" if tally.cost is None else f", cost {tally.cost:.2f}"
-            advance(tally.n_answered, total=True, note=parsed + cost)
+            parsed = f"{100 * progress.n_parsed / progress.n_answered:.0f} % parsed"
+            cost = "" if progress.cost is None else f", cost {progress.cost:.2f}"
+            advance(progress.n_answered, total=True, note=parsed + cost)
 
         yield on_answer
 
@@ -91,28 +91,30 @@ def preview(planned: Any, model: Any) -> str:
     return "\n".join(lines)
 
 
-def summary(tally: Any, out: Path) -> str:
+def summary(progress: Any, out: Path) -> str:
     """The state of a run."""
     from otoscope.models.retrying import NOT_FINAL
 
-    again = sum(tally.statuses.get(status, 0) for status in NOT_FINAL)
-    done = tally.n_before + tally.n_answered - again
-    lines = [f"{done:,} of {tally.n_planned:,} questions answered, {tally.n_answered:,} now"]
-    if tally.n_repeated:
-        lines.append(f"{tally.n_repeated:,} requests were in flight at a kill: sent again")
-    if tally.n_cached:
-        lines.append(f"{tally.n_cached:,} of them from the answer cache")
-    if tally.statuses:
-        lines.append(", ".join(f"{n:,} {status}" for status, n in sorted(tally.statuses.items())))
-    for detail, n in tally.complaints.most_common(1):
+    again = sum(progress.statuses.get(status, 0) for status in NOT_FINAL)
+    done = progress.n_before + progress.n_answered - again
+    lines = [f"{done:,} of {progress.n_planned:,} questions answered, {progress.n_answered:,} now"]
+    if progress.n_repeated:
+        lines.append(f"{progress.n_repeated:,} requests were in flight at a kill: sent again")
+    if progress.n_cached:
+        lines.append(f"{progress.n_cached:,} of them from the answer cache")
+    if progress.statuses:
+        lines.append(
+            ", ".join(f"{n:,} {status}" for status, n in sorted(progress.statuses.items()))
+        )
+    for detail, n in progress.complaints.most_common(1):
         lines.append(f"{n:,} failed with: {detail}")
     if again:
         lines.append(f"run again to retry the {again:,} that ended in timeout or error")
-    if tally.n_answered:
-        lines.append(f"{100 * tally.n_parsed / tally.n_answered:.1f} % of them parsed")
-    if tally.cost is not None:
-        lines.append(f"cost {tally.cost:.4f}")
-    if tally.stopped:
-        lines.append(f"stopped: {tally.stopped}; the same command resumes, with another limit")
+    if progress.n_answered:
+        lines.append(f"{100 * progress.n_parsed / progress.n_answered:.1f} % of them parsed")
+    if progress.cost is not None:
+        lines.append(f"cost {progress.cost:.4f}")
+    if progress.stopped:
+        lines.append(f"stopped: {progress.stopped}; the same command resumes, with another limit")
     lines.append(f"next: otoscope report {out}")
     return "\n".join(lines)

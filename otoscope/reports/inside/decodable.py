@@ -13,6 +13,7 @@ from otoscope.reports.inside.columns import (
     probe_rows,
 )
 from otoscope.reports.inside.reading import StudyResults, predicts_answer
+from otoscope.reports.inside.stored_names import decodable_row
 from otoscope.reports.tables import ReportTable, TableColumn, with_interval
 
 NOTES = (
@@ -34,7 +35,7 @@ def tables(study: StudyResults) -> list[ReportTable]:
 def decodable_rows(study: StudyResults) -> list[StudyRow]:
     """At every layer where the answer is predicted."""
     found = [
-        row | named(model)
+        decodable_row(row) | named(model)
         for model, rows in study.decodable.items()
         for row in probe_rows(rows)
         if predicts_answer(row["site"])
@@ -56,16 +57,16 @@ def _table(name: str, title: str, rows: Sequence[StudyRow]) -> ReportTable:
     return ReportTable(
         name, title,
         (CATEGORY, MODEL, LAYER,
-         *with_interval("encoded_not_said", "decodable, not answered, %"),
-         *with_interval("beyond_guessing", "chance-corrected, points"),
-         *with_interval("encoded_less_said", "decodable minus answered, points"),
-         TableColumn("encoded", "decodable, %", "share"),
-         TableColumn("said", "answered correctly, %", "share"),
-         *with_interval("said_not_encoded", "answered, not decodable, %"),
-         *with_interval("encoded_where_wrong", "probe accuracy where the answer is wrong, %"),
+         *with_interval("decodable_not_answered", "decodable, not answered, %"),
+         *with_interval("chance_corrected", "chance-corrected, points"),
+         *with_interval("decodable_minus_answered", "decodable minus answered, points"),
+         TableColumn("decodable", "decodable, %", "share"),
+         TableColumn("answered", "answered correctly, %", "share"),
+         *with_interval("answered_not_decodable", "answered, not decodable, %"),
+         *with_interval("probe_where_wrong", "probe accuracy where the answer is wrong, %"),
          *with_interval("control_where_wrong", "control accuracy where the answer is wrong, %"),
          TableColumn("p_mcnemar", "p, McNemar", "p"), TableColumn("p_holm", "p, Holm", "p"),
          TableColumn("n", "clips", "count"), N_SOURCES,
-         TableColumn("n_not_asked", "not in the run", "count")),
+         TableColumn("n_not_in_run", "not in the run", "count")),
         tuple(rows), NOTES,
     )  # fmt: skip

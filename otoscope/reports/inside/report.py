@@ -23,6 +23,7 @@ from otoscope.reports.inside.reading import (
     read_study,
     tuned_category,
 )
+from otoscope.reports.inside.stored_names import STUDY_KEYS
 from otoscope.reports.inside.tables import STAGES, layer_rows, stage_rows, tables
 from otoscope.reports.pairing import flat_settings
 from otoscope.reports.panels import PlotLine, PlotPoint, PlotScale, bar_panel, fitting, line_panel
@@ -89,7 +90,7 @@ def _page(name: str, study: StudyResults, sections: dict[str, list[ReportTable]]
         "is_synthetic": study.synthetic,
         "missing": study.missing,
         "about": {
-            key.replace("_", " "): setting(value)
+            STUDY_KEYS.get(key, key).replace("_", " "): setting(value)
             for key, value in flat_settings(config).items()
             if value not in (None, "", [], {}) and key != "never_run"
         },
@@ -173,7 +174,7 @@ def _decodable_panels(study: StudyResults) -> Panels:
     layers = layers_of(rows)
     by_category = {
         category: [line for line in lines if line.css != "grey"]
-        for category, lines in _by_category(rows, "layer", layers, "encoded_not_said").items()
+        for category, lines in _by_category(rows, "layer", layers, "decodable_not_answered").items()
     }
     ends = [
         PlotLine("", "", [PlotPoint(p.high) for p in line.points])

@@ -41,7 +41,7 @@ VARIANTS = {
     "source_loquaciousset": "LoquaciousSet",
     "source_commonvoice_spontaneous": "Common Voice",
 }
-SCOPES = ("lm_head_only", "all_linear")
+PUBLISHED_SCOPES = ("lm_head_only", "all_linear")
 
 
 class PublishedTable(NamedTuple):
@@ -91,7 +91,7 @@ PUBLISHED: Registry[PublishedTable] = Registry(
                 f"and scope == '{scope}'",
                 "train_category",
             )
-            for scope in SCOPES
+            for scope in PUBLISHED_SCOPES
         },
         # Tables 4 and 20
         "in_domain": PublishedTable(

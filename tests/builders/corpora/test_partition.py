@@ -65,7 +65,7 @@ def test_shares_and_positions():
     assert [s.item_id for s in divided.clips] == [s.item_id for s in crowd()]
 
 
-def test_only_the_splits_asked_for():
+def test_only_the_requested_splits():
     assert {s.split for s in partition(crowd(), splits=["test"]).clips} == {"test"}
     both = partition(crowd(), splits=["train", "test"])
     assert Counter(s.split for s in both.clips) == {"train": 80, "test": 40}

@@ -334,7 +334,7 @@ class TestFrozenList:
         assert len(corpus.skipped) == 97
         assert any("1 of them differ in length" in note for note in corpus.notes)
 
-    def test_missing_clips_are_an_error_unless_told_otherwise(self, three_clips):
+    def test_missing_clips_are_an_error_unless_skipped(self, three_clips):
         with pytest.raises(CorpusError, match=r"97 of the 100 .* p230_417; .*--on-error skip"):
             open_vctk(three_clips, selection="frozen")
 
@@ -367,7 +367,7 @@ class TestOpening:
             ("p315", "no text for its 16 recordings")
         ]
 
-    def test_a_source_keeps_its_split_whatever_else_is_asked_for(self, old_corpus):
+    def test_a_source_keeps_its_split_whatever_else_is_requested(self, old_corpus):
         alone = open_vctk(old_corpus, splits=("train",)).sources
         together = open_vctk(old_corpus, splits=("validation", "train")).sources
         assert alone == tuple(s for s in together if s.split == "train")

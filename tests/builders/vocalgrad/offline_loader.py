@@ -12,14 +12,14 @@ import sys
 DECODE_EVERY = 25
 
 
-def refuse(*args, **kwargs):
+def fail(*args, **kwargs):
     raise AssertionError(f"the network was used: {args}")
 
 
 if __name__ == "__main__":  # pytest imports this file too, in search of doctests
-    socket.socket.connect = refuse
-    socket.socket.connect_ex = refuse
-    socket.getaddrinfo = refuse
+    socket.socket.connect = fail
+    socket.socket.connect_ex = fail
+    socket.getaddrinfo = fail
     sys.modules["torchcodec"] = None
 
 import soundfile  # noqa: E402

@@ -205,7 +205,7 @@ class TestSpans:
             planned(speech, corrections={"clip9": Correction(None)})
 
     @pytest.mark.parametrize("span_s", [(0.5, 1.4), (-0.1, 1), (1, 1), (0, float("inf")), (2, 3)])
-    def test_a_span_outside_the_clip_is_refused(self, speech, span_s):
+    def test_a_span_outside_the_clip_is_rejected(self, speech, span_s):
         with pytest.raises(
             BuildError, match=r"clip1\.wav: span .* is not within the clip's 1\.3 s"
         ):
@@ -255,7 +255,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize("name", UNUSABLE)
-def test_an_unusable_file_is_named_and_left_out_if_asked(speech, out, name):
+def test_an_unusable_file_is_named_and_left_out_on_demand(speech, out, name):
     damage, complaint = UNUSABLE[name]
     (speech / "clip1.wav").unlink()
     damage(speech / "clip1.wav")
@@ -306,7 +306,7 @@ def test_8_bit_stereo_other_rates_and_tiny_clips_are_taken(tmp_path, out):
     assert "dtype: audio\n" in (out / "README.md").read_text()  # no one rate for all
 
 
-def test_duplicate_ids_are_refused(speech):
+def test_duplicate_ids_are_rejected(speech):
     one = SourceClip("a_01", "a", "test", 0, speech / "clip0.wav")
     for other in (
         SourceClip("a_01", "b", "test", 1, speech / "clip1.wav"),
@@ -321,21 +321,21 @@ def test_duplicate_ids_are_refused(speech):
     )  # other splits, other ids
 
 
-def test_a_source_with_the_id_of_a_beep_is_refused(speech, tmp_path):
+def test_a_source_with_the_id_of_a_beep_is_rejected(speech, tmp_path):
     (speech / "clip1.wav").rename(speech / "beep_01.wav")
     with pytest.raises(CorpusError, match=r"test sources have the item id 'beep_01'"):
         planned(speech, beeps=one_beep(tmp_path / "beeps"))
     planned(speech)
 
 
-def test_a_table_without_file_names_is_refused(speech):
+def test_a_table_without_file_names_is_rejected(speech):
     (speech / "metadata.csv").write_text("path,text\nclip0.wav,Hello\n")
     with pytest.raises(CorpusError, match="has no column 'file_name'; it has"):
         open_folder(speech)
 
 
 class TestFolder:
-    def test_another_build_stays_until_told_otherwise(self, speech, out):
+    def test_another_build_stays_unless_it_is_overwritten(self, speech, out):
         built_from(speech, out, categories=["volume", "echo"])
         complete = contents(out)
         with pytest.raises(
@@ -448,12 +448,12 @@ class TestDisk:
             (errno.EIO, "Input/output error"),
         ],
     )
-    def test_whatever_a_disk_may_refuse(self, speech, out, monkeypatch, call, number, complaint):
-        def refuse(path, *rest, **options):
+    def test_every_error_of_a_disk(self, speech, out, monkeypatch, call, number, complaint):
+        def fail(path, *rest, **options):
             raise OSError(number, os.strerror(number), str(path))
 
         with monkeypatch.context() as patched:
-            patched.setattr(os, call, refuse)
+            patched.setattr(os, call, fail)
             with pytest.raises(BuildError, match=complaint):
                 built_from(speech, out)
         built_from(speech, out)

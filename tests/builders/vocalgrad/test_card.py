@@ -110,15 +110,15 @@ def test_the_card_gives_the_ends_at_every_rate_and_depth(tmp_path):
 
 
 def test_every_config_has_a_hash_of_its_own_content(built, header):
-    said = {info["config_name"]: info["description"] for info in header["dataset_info"]}
-    assert len(set(said.values())) == len(said) == 12
+    output = {info["config_name"]: info["description"] for info in header["dataset_info"]}
+    assert len(set(output.values())) == len(output) == 12
     path = next((built.folder / "echo").glob("test*"))
     name = path.relative_to(built.folder).as_posix()
     other = dict(built.files) | {name: built.files[name] | {"sha256": "0" * 64}}
     described = {config: hash_of(other, config) for config in ("all", "echo", "volume")}
-    assert described["echo"] not in said["echo"]
-    assert described["all"] not in said["all"]
-    assert described["volume"] in said["volume"]
+    assert described["echo"] not in output["echo"]
+    assert described["all"] not in output["all"]
+    assert described["volume"] in output["volume"]
 
 
 def hash_of(files, config):

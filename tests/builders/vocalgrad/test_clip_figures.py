@@ -12,7 +12,7 @@ from builders.vocalgrad.pages.clip_figures import (
     Scales,
     clip_figure,
     mel,
-    spectrogram,
+    spectrogram_of,
 )
 
 RATE = 16_000
@@ -24,28 +24,28 @@ def tone(hz, seconds=0.5, amplitude=0.5, rate=RATE):
 
 @pytest.mark.parametrize("hz", [150.0, 1000.0, 5000.0])
 def test_a_tone_is_brightest_in_the_band_of_its_frequency(hz):
-    level = spectrogram(tone(hz), RATE).level_db.mean(axis=1)
+    level = spectrogram_of(tone(hz), RATE).level_db.mean(axis=1)
     assert abs(level.argmax() - N_BANDS * mel(hz) / mel(RATE / 2)) <= 1.5
 
 
 def test_ten_times_the_amplitude_is_twenty_decibels():
-    soft, loud = (spectrogram(tone(1000, amplitude=a), RATE).level_db.max() for a in (0.05, 0.5))
+    soft, loud = (spectrogram_of(tone(1000, amplitude=a), RATE).level_db.max() for a in (0.05, 0.5))
     assert loud - soft == pytest.approx(20, abs=0.01)
 
 
 def test_a_full_scale_sine_is_about_zero_decibels_where_bins_are_wider_than_bands():
-    assert spectrogram(tone(1000, amplitude=1.0), RATE).level_db.max() == pytest.approx(0, abs=1)
+    assert spectrogram_of(tone(1000, amplitude=1.0), RATE).level_db.max() == pytest.approx(0, abs=1)
 
 
 @pytest.mark.parametrize("n_samples", [1, 7, 400])
 def test_very_short_and_silent_clips_have_a_spectrogram(n_samples):
-    level = spectrogram(np.zeros(n_samples), RATE).level_db
+    level = spectrogram_of(np.zeros(n_samples), RATE).level_db
     assert np.isfinite(level).all()
     assert level.max() < -RANGE_DB
 
 
 def test_a_long_clip_has_a_bounded_picture():
-    assert spectrogram(np.zeros(RATE * 60), RATE).level_db.shape[1] < 500
+    assert spectrogram_of(np.zeros(RATE * 60), RATE).level_db.shape[1] < 500
 
 
 def test_a_figure_is_one_svg_whose_ink_is_the_page_s_and_that_styles_nothing_else():
@@ -70,7 +70,7 @@ def test_the_same_clip_gives_the_same_picture():
 
 def test_a_softer_clip_is_darker_on_a_shared_scale_and_not_on_its_own():
     loud, soft = tone(440, amplitude=0.5), tone(440, amplitude=0.005)
-    shared = Scales(loudest_db=spectrogram(loud, RATE).level_db.max(), peak=0.5)
+    shared = Scales(loudest_db=spectrogram_of(loud, RATE).level_db.max(), peak=0.5)
 
     def image(samples, scales):
         text = clip_figure(samples, RATE, scales=scales, alt="")

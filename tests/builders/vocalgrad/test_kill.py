@@ -128,7 +128,7 @@ def n_records(folder):
     return len(list((folder / ".otoscope" / "shards").glob("*.json")))
 
 
-def n_bytes_in_making(folder):
+def n_staged_bytes(folder):
     paths = (folder / ".otoscope" / "making").rglob("*.parquet")
     try:
         return sum(path.stat().st_size for path in paths)
@@ -140,11 +140,11 @@ MOMENTS = {
     "on_import": lambda: after(0.7),
     "as_the_folder_is_claimed": lambda: lambda folder: (folder / ".otoscope" / "lock").exists(),
     "as_the_first_file_is_opened": lambda: lambda f: (f / ".otoscope" / "making").exists(),
-    "within_the_first_shard": lambda: lambda f: n_bytes_in_making(f) > 100_000,
+    "within_the_first_shard": lambda: lambda f: n_staged_bytes(f) > 100_000,
     "as_files_are_moved": lambda: lambda f: (f / "volume").exists(),
     "after_the_first_shard": lambda: lambda f: n_records(f) >= 1,
     "after_the_second_shard": lambda: lambda f: n_records(f) >= 2,
-    "within_a_later_shard": lambda: lambda f: n_records(f) >= 2 and n_bytes_in_making(f) > 50_000,
+    "within_a_later_shard": lambda: lambda f: n_records(f) >= 2 and n_staged_bytes(f) > 50_000,
     "after_the_last_shard": lambda: lambda f: n_records(f) >= 4,
     "as_the_card_is_there": lambda: lambda f: (f / "README.md").exists(),
 }

@@ -172,7 +172,7 @@ def test_the_card_s_table():
     assert REPORT.not_measurable == ["voice vibration, pitch: 40 no voiced frame"]
 
 
-def test_the_worst_confound_is_the_free_one_farthest_from_a_half():
+def test_the_worst_confound_is_the_avoidable_one_farthest_from_a_half():
     rows = [
         area("echo", "level", 0.7), area("echo", "snr", 0.1), area("echo", "pitch", 0.8),
         area("echo", "modulation", 0.99, intended=True),
@@ -187,8 +187,8 @@ def test_the_terminal_says_the_worst_of_each_category():
     text = confounds_text(REPORT)
     (line,) = (line for line in text.split("\n") if "voice vibration" in line)
     cells = [cell.strip() for cell in line.strip("│").split("│")]
-    everything, free = "0.90 [0.80, 1.00]", "0.80 [0.70, 0.90]"
-    assert cells == ["voice vibration", "level", "0.90 [0.80, 1.00]", everything, free]
+    everything, avoidable_only = "0.90 [0.80, 1.00]", "0.80 [0.70, 0.90]"
+    assert cells == ["voice vibration", "level", "0.90 [0.80, 1.00]", everything, avoidable_only]
 
 
 def test_cells_say_in_colour_what_they_say_in_words():
@@ -221,7 +221,7 @@ def test_findings_are_read_as_they_were_written(made, measured):
     assert [r.name for r in found.confounds.widest.rows] == [r.name for r in confounds.widest.rows]
     for one, other in zip(found.confounds.all_tiers.rows, confounds.all_tiers.rows, strict=True):
         np.testing.assert_equal(one, other)
-    assert together_auc(found.confounds.all_tiers, "nothing", free=True) is UNKNOWN
+    assert together_auc(found.confounds.all_tiers, "nothing", avoidable_only=True) is UNKNOWN
 
 
 def test_stored_findings_have_the_keys_of_version_0_1(made, measured):
@@ -246,11 +246,11 @@ def test_a_folder_without_findings_is_named(tmp_path, made):
 
 def test_a_finished_build_says_so_everywhere(made):
     built, wanted = made
-    said = finish(built, wanted, verify="all")
+    output = finish(built, wanted, verify="all")
     areas = by_category(stored_findings(built.folder).confounds.all_tiers.rows)
     edges = areas["audio_distortion"]["edges"]
     assert edges.intended is False
-    assert "Confounds: area under the ROC curve" in said
+    assert "Confounds: area under the ROC curve" in output
     card = (built.folder / "README.md").read_text()
     assert auc_text(edges.auc) in card[card.index("## Confounds") :]
     page = (built.folder / "index.html").read_text()

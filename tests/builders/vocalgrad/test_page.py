@@ -143,7 +143,7 @@ def test_counts_are_those_of_the_parquet_files(made):
     }
 
 
-def test_a_cell_that_does_nothing_is_said_to(made):
+def test_a_condition_without_effect_is_marked(made):
     built, _, text = made
     # 16 kHz sources: a hold for 18 kHz never comes
     names = re.findall(r'data-clip="([^"]+)"', text)
@@ -161,7 +161,7 @@ def test_what_sources_say_stays_text(made):
     assert "{{ 7 * 7 }}" in text
 
 
-def test_synthetic_voices_are_said_plainly(made):
+def test_synthetic_voices_are_stated(made):
     assert "Synthetic voices." in made[2]
 
 

@@ -8,7 +8,7 @@ import pytest
 from builders.building.folder import BuildError, outline_of
 from builders.building.plan import MAX_FILE_BYTES
 from builders.corpora.base import Corpus, SourceClip
-from builders.vocalgrad.planning.build_plan import limited, plan_build
+from builders.vocalgrad.planning.build_plan import limited_sources, plan_build
 from builders.vocalgrad.planning.estimate import estimate
 from builders.vocalgrad.planning.plan import (
     MAX_CLIP_BYTES,
@@ -125,7 +125,7 @@ def test_no_file_can_grow_beyond_its_bound(durations_s, n_channels):
     assert list(cells_of(plan, "volume", "test")) == wanted
 
 
-def test_a_long_source_is_cut_between_its_cells_and_a_short_one_is_not():
+def test_a_long_source_is_cut_between_its_conditions_and_a_short_one_is_not():
     plan = plan_of([surveyed(0, duration_s=60), surveyed(1, duration_s=4)])
     cells = [s.conditions for s in plan.shards if s.kind == "gradient"]
     assert cells == [(0, 8), (8, 16), (16, 24), (0, 24)]  # 8 clips of at most 9.6 MB in 90 MB
@@ -199,15 +199,15 @@ def test_a_build_names_every_library_that_makes_its_bytes():
 def test_a_limit_is_spread_over_speakers_and_keeps_the_order():
     sources = [surveyed(i).source for i in range(8)]  # four speakers of two clips
     sources += [surveyed(8 + i, "train").source for i in range(4)]
-    kept = limited(sources, 3)
+    kept = limited_sources(sources, 3)
     assert [s.clip_id for s in kept] == ["s0000", "s0002", "s0004", "s0008", "s0009", "s0010"]
-    assert [s.clip_id for s in limited(sources, 6)][:6] == [
+    assert [s.clip_id for s in limited_sources(sources, 6)][:6] == [
         "s0000", "s0001", "s0002", "s0003", "s0004", "s0006",
     ]  # fmt: skip
-    assert limited(sources, None) == sources
+    assert limited_sources(sources, None) == sources
 
 
-def test_an_unknown_category_is_refused_with_a_suggestion():
+def test_an_unknown_category_is_rejected_with_a_suggestion():
     corpus = Corpus("x", "cc0-1.0", "", None, False, (surveyed(0).source,))
     with pytest.raises(LookupError, match="did you mean 'voice_pitch'"):
         plan_build(corpus, categories=["volume", "voice_pich"])

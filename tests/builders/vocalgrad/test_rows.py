@@ -91,7 +91,7 @@ def test_ids_and_file_names(built):
     assert len(set(ids)) == len(ids) == 2 * 24 * 2 + 2 + 2 * 24
 
 
-def test_labels_are_balanced_in_every_cell(built):
+def test_labels_are_balanced_in_every_condition(built):
     for config, n_sources in (("volume", 2), ("background_noise", 2), ("beep", 1)):
         cells = {}
         for row in table(built, config):

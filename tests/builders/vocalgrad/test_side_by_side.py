@@ -56,11 +56,11 @@ def test_each_condition_is_one_line_with_both_builds(page, both):
     assert page.count('data-confounds="echo"') == 2
 
 
-def test_builds_of_one_profile_are_told_apart_by_their_folders(page):
+def test_builds_of_one_profile_are_named_by_their_folders(page):
     assert "<title>VocalGrad: one and two</title>" in page
 
 
-def test_builds_of_two_profiles_are_told_apart_by_them(both, tmp_path):
+def test_builds_of_two_profiles_are_named_by_them(both, tmp_path):
     wanted = planned(both[0].parent / "a", categories=["volume"], profile="controlled")
     built = build(wanted.plan, tmp_path / "controlled")
     measured = measure_build(wanted.plan, built.folder)
@@ -71,7 +71,7 @@ def test_builds_of_two_profiles_are_told_apart_by_them(both, tmp_path):
     assert text.count("Its page</a>") == 1  # the other has no page yet
 
 
-def test_other_sources_are_said_to_be(page):
+def test_other_sources_are_stated(page):
     assert "not made from the same sources" in page
 
 
@@ -96,6 +96,6 @@ def test_the_command(both, tmp_path, monkeypatch, capsys):
     out = tmp_path / "new" / "index.html"
     assert run(*both, "--out", out) == (0, f"comparison: {out}\n", "")
     assert out.is_file()
-    code, _, said = run(both[0], tmp_path)
+    code, _, output = run(both[0], tmp_path)
     assert code == 2
-    assert said.startswith(f"error: {tmp_path} holds no finished build")
+    assert output.startswith(f"error: {tmp_path} holds no finished build")

@@ -216,7 +216,7 @@ class TestInTheBrowser:
         page_of(sources, tmp_path / "spans.html", survey={"corrections": earlier})
         assert saved_by_browser(tmp_path / "spans.html", tmp_path, INPUT) == earlier
 
-    def test_leaving_with_unsaved_changes_is_asked_about(self, page, tmp_path):
+    def test_leaving_with_unsaved_changes_needs_confirmation(self, page, tmp_path):
         # the answer is reported by dropping a clip
         actions = """
         const leave = () => !dispatchEvent(new Event("beforeunload", {cancelable: true}));

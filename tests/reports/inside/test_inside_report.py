@@ -44,7 +44,7 @@ def write_probes(folder, rows, joined=()):
         pq.write_table(pa.Table.from_pylist(joined, decodable.COLUMNS), folder / "encoded.parquet")
 
 
-def encoded_row(layer, category, share):
+def decodable_row(layer, category, share):
     return {
         "site": f"text.{layer}", "kind": "text", "layer": layer, "position": "",
         "category": category, "method": "probe", "n": 40, "n_sources": N_SOURCES,
@@ -103,7 +103,7 @@ def study(tmp_path):
     for model, more in (("base", 0.0), ("tuned-volume", 0.1)):
         rows = [probe_row(s, c, a + more) for (s, a), c in product(sites.items(), CATEGORIES)]
         rows += [probe_row("text.2", "volume", 0.6, method="ridge")]
-        joined = [encoded_row(k, c, 0.3 + k / 10) for k, c in product((0, 2), CATEGORIES)]
+        joined = [decodable_row(k, c, 0.3 + k / 10) for k, c in product((0, 2), CATEGORIES)]
         write_probes(folder / "probes" / model, rows, joined if model == "base" else ())
         write_states(folder / "features" / model, opposed=model != "base")
     write_answers(folder / "runs" / "base", {"volume": 1, "echo": 2})
@@ -172,7 +172,7 @@ def test_directions_that_agree_and_directions_that_oppose(study):
 
 def test_decodable_but_not_answered_at_the_last_layer(study):
     rows = at_last_layer(read_study(study)).rows
-    assert [(r["category"], r["layer"], r["encoded_not_said"]) for r in rows] == [
+    assert [(r["category"], r["layer"], r["decodable_not_answered"]) for r in rows] == [
         ("volume", 2, 0.5), ("echo", 2, 0.5),
     ]  # fmt: skip
 

@@ -29,7 +29,7 @@ def test_an_answer_without_a_direction_is_not_correct(run_folder, tmp_path):
     assert set(correct_by_item(tmp_path / "other", prompt="main").values()) == {False}
 
 
-def test_another_model_is_refused_where_both_say_what_they_are(run_folder, tmp_path):
+def test_another_model_is_rejected_where_both_say_what_they_are(run_folder, tmp_path):
     about = json.loads((run_folder / "run.json").read_text())
     about["model_description"]["name"] = "a"
     (run_folder / "run.json").write_text(json.dumps(about))
@@ -38,6 +38,6 @@ def test_another_model_is_refused_where_both_say_what_they_are(run_folder, tmp_p
     assert len(correct_by_item(run_folder, prompt="main", model={"name": "a", "content": "c"})) == 4
 
 
-def test_another_prompt_is_refused(run_folder):
+def test_another_prompt_is_rejected(run_folder):
     with pytest.raises(RunError, match="no answers to the prompt 'beep'; its prompts: main"):
         correct_by_item(run_folder, prompt="beep")

@@ -60,7 +60,7 @@ def test_prompts_are_compared_where_there_are_several(tmp_path):
     assert only(found, "accuracy_by_category", category="all")["n"] == 1
 
 
-def test_runs_are_shown_by_a_prompt_that_all_of_them_asked(tmp_path):
+def test_runs_are_shown_by_a_prompt_of_all_of_them(tmp_path):
     first = [(row("swap_order"), "increase"), (row("audio_ref"), "increase")]
     second = [(row("audio_ref"), "decrease")]
     found = found_in(tmp_path / "shared", first, second)
@@ -72,7 +72,7 @@ def test_runs_are_shown_by_a_prompt_that_all_of_them_asked(tmp_path):
     assert found_in(tmp_path / "one", both, both[1:]).prompts == {"run0": "main", "run1": "main"}
 
 
-def test_cross_attribute_rows_are_clips_and_columns_what_was_asked(tmp_path):
+def test_cross_attribute_rows_are_clips_and_columns_questions(tmp_path):
     answered = [
         (row(direction="up"), "increase"),
         (row("main@echo", direction="up"), "decrease"),

@@ -101,7 +101,7 @@ def test_what_was_run_is_readable(tmp_path):
     assert "Does the volume increase or decrease over time?" in text
 
 
-def test_only_several_runs_are_told_apart_in_tables(tmp_path):
+def test_only_several_runs_are_named_in_tables(tmp_path):
     first, second = (write_run(tmp_path / name, eight_and_four()) for name in ("one", "two"))
     assert '<td class="run known">' not in report([first]).read_text().split("tables/published")[0]
     both = report([first, second], tmp_path / "both").read_text()
@@ -161,7 +161,7 @@ def a_dataset(clips):
     return datasets.Dataset.from_dict(columns).cast_column("audio", datasets.Audio(decode=False))
 
 
-def test_players_hold_the_very_sound_that_was_asked_about(tmp_path):
+def test_players_hold_the_samples_of_the_question(tmp_path):
     audio = b"fLaC and more"
     questions = [row(clip=name, audio_sha256=[hashlib.sha256(audio).hexdigest()]) for name in "abc"]
     answers = ["decrease", "it decreases", "increase"]
@@ -178,7 +178,7 @@ def test_players_hold_the_very_sound_that_was_asked_about(tmp_path):
     assert "No audio players: the report was written without --dataset." in without
 
 
-def test_a_page_has_room_for_so_much_sound(tmp_path, monkeypatch):
+def test_the_audio_of_a_page_is_limited(tmp_path, monkeypatch):
     audio = b"fLaC and more"
     monkeypatch.setattr(samples, "MAX_AUDIO_BYTES", len(audio))
     questions = [row(clip=name, audio_sha256=None) for name in "ab"]
