@@ -20,7 +20,7 @@ from otoscope.cli.options import (
     Configs,
     DatasetName,
     LimitSources,
-    ModelSpec,
+    ModelName,
     PromptName,
     Revision,
     model_options,
@@ -32,7 +32,7 @@ GIB = 2**30
 @model_options("adapter", "batch_size", *WEIGHTS)
 def extract(
     dataset: DatasetName,
-    model: ModelSpec,
+    model: ModelName,
     sites: Annotated[
         str,
         typer.Option(

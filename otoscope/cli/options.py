@@ -27,11 +27,11 @@ OutRun = Annotated[Path, Option(help="Output: the run folder; run again to resum
 OutPage = Annotated[Path, Option(help="Output: an HTML page.")]
 Overwrite = Annotated[bool, Option(help="Replace an output that exists.")]
 Cached = Annotated[bool, Option(help="Reuse answers of earlier runs to identical requests.")]
-AudioInputCheck = Annotated[
+CheckAudioInput = Annotated[
     bool, Option(help="Reject a model whose input does not change with the audio.")
 ]
 Category = Annotated[str, Option(help="Acoustic factor, e.g. `volume` or `voice_pitch`.")]
-Profile = Annotated[
+ProfileName = Annotated[
     str,
     Option(
         help="Rules of rendering: `paper`, as published, side effects included, or `controlled`, "
@@ -44,7 +44,7 @@ WeightDecay = Annotated[float, Option(help="Weight decay of AdamW.")]
 Epochs = Annotated[int, Option(help="Passes over the training rows.")]
 Seed = Annotated[int, Option(help="Random seed.")]
 
-ModelSpec = Annotated[
+ModelName = Annotated[
     str,
     Option(
         help=rf"Model: KIND\[:NAME]\[@REVISION], KIND one of {', '.join(MODELS)}; e.g. "

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from otoscope.cli.options import Category, Overwrite, Profile
+from otoscope.cli.options import Category, Overwrite, ProfileName
 
 
 def render(
@@ -18,7 +18,7 @@ def render(
         str,
         typer.Option(help="Shape over time, e.g. `linear` or `jump`; a wrong name lists all."),
     ] = "linear",
-    profile: Profile = "paper",
+    profile: ProfileName = "paper",
     span: Annotated[
         str | None,
         typer.Option(help="START:END of speech in seconds; detected when absent."),

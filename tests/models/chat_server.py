@@ -1,4 +1,4 @@
-"""A chat server on the loopback that plays weather, and questions to ask it."""
+"""A chat server on the loopback whose failures a test chooses, and requests to send to it."""
 
 import base64
 import io
@@ -55,10 +55,10 @@ def failure(status, message="something broke", code=None, **headers):
 
 
 class ChatServer:
-    """Answers as `weather(n, body, headers)` says, n counting requests from 0."""
+    """Answers as `reply_to(n, body, headers)` says, n counting requests from 0."""
 
-    def __init__(self, weather=lambda n, body, headers: Reply(), latency_s=0.0):
-        self.weather, self.latency_s = weather, latency_s
+    def __init__(self, reply_to=lambda n, body, headers: Reply(), latency_s=0.0):
+        self.reply_to, self.latency_s = reply_to, latency_s
         self.bodies, self.headers, self.paths, self.started = [], [], [], []
         self.n_now = self.most_at_once = 0
         self.busy_s = 0.0
@@ -80,7 +80,7 @@ class ChatServer:
             request_queue_size = 128
 
             def handle_error(self, request, client_address):
-                pass  # clients that hang up are part of the weather
+                pass  # clients that hang up are part of some tests
 
         self.http = Quiet(("127.0.0.1", 0), Handler)
         self.thread = threading.Thread(target=self.http.serve_forever, args=(0.02,))
@@ -107,7 +107,7 @@ class ChatServer:
             self.n_now += 1
             self.most_at_once = max(self.most_at_once, self.n_now)
         try:
-            reply = self.weather(n, body, headers)
+            reply = self.reply_to(n, body, headers)
             self.over.wait(LONGEST_HANG_S if reply.hang else self.latency_s)
         finally:
             with self.lock:

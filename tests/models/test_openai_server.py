@@ -1,4 +1,4 @@
-"""Asking a server over HTTP, in fair weather and foul."""
+"""Requests to a server over HTTP, whether it works or fails."""
 
 import contextlib
 import gc
@@ -53,9 +53,9 @@ def opened(server, **options):
 ON_PARSE_FAILURE = RetryPolicy(on_parse_failure=256)
 
 
-def one_answer(weather, question=None, *, after_success=True, retry=ON_ERROR, **options):
+def one_answer(reply_to, question=None, *, after_success=True, retry=ON_ERROR, **options):
     """The answer to one question, from a server that has answered before."""
-    with ChatServer(weather) as server:
+    with ChatServer(reply_to) as server:
         model = opened(server, **options).with_retry(retry)
         if after_success:
             model.server_models.add("tiny-lalm-2026")
@@ -155,13 +155,13 @@ class TestFairWeather:
         assert server.bodies == []
 
     def test_answers_come_in_order_and_stream_as_they_arrive(self):
-        def weather(n, body, headers):
+        def reply_to(n, body, headers):
             text = body["messages"][0]["content"][0]["text"]
             time.sleep(0.3 if text == "0" else 0)
             return Reply(completion(text))
 
         questions = [request_about(str(i), Text(str(i)), audio_input()) for i in range(6)]
-        with ChatServer(weather) as server:
+        with ChatServer(reply_to) as server:
             model = opened(server, concurrency=3)
             assert [a.text for a in model.answer(questions)] == list("012345")
             streamed = list(stream(model, iter(questions)))
@@ -185,10 +185,10 @@ class TestFairWeather:
         assert "max_tokens" not in server.bodies[0]
 
     def test_the_retry_on_parse_failure_keeps_both_answers(self):
-        weather = in_turn(
+        reply_to = in_turn(
             Reply(completion("Well, the volume", finish="length")), Reply(completion("decrease"))
         )
-        answer, server = one_answer(weather, retry=ON_PARSE_FAILURE)
+        answer, server = one_answer(reply_to, retry=ON_PARSE_FAILURE)
         assert (answer.text, answer.first_text) == ("decrease", "Well, the volume")
         assert not answer.text_truncated
         assert [body["max_tokens"] for body in server.bodies] == [128, 256]
@@ -197,8 +197,8 @@ class TestFairWeather:
 
     def test_that_retry_raises_the_limit_whatever_it_is_called(self):
         extra = {"max_tokens": None, "max_completion_tokens": 128}
-        weather = in_turn(Reply(completion("hm")), Reply())
-        _, server = one_answer(weather, extra=extra, retry=ON_PARSE_FAILURE)
+        reply_to = in_turn(Reply(completion("hm")), Reply())
+        _, server = one_answer(reply_to, extra=extra, retry=ON_PARSE_FAILURE)
         assert [body["max_completion_tokens"] for body in server.bodies] == [128, 256]
         assert not any("max_tokens" in body for body in server.bodies)
 
@@ -384,8 +384,8 @@ class TestHopeless:
             model.answer([request_about()])
 
     def test_answers_given_before_are_kept(self):
-        weather = in_turn(Reply(), failure(401))
-        with ChatServer(weather) as server:
+        reply_to = in_turn(Reply(), failure(401))
+        with ChatServer(reply_to) as server:
             statuses = [
                 a.status for a in opened(server, concurrency=1).answer([request_about()] * 3)
             ]
@@ -510,11 +510,11 @@ class TestNoKeyAnywhere:
 
     @pytest.mark.parametrize("status", [401, 404])
     def test_not_in_what_is_raised(self, status):
-        def weather(n, body, headers):
+        def reply_to(n, body, headers):
             return failure(status, f"wrong: {headers['Authorization']} {KEY[:12]}***")
 
         with pytest.raises(ModelError) as raised:
-            one_answer(weather, after_success=False)
+            one_answer(reply_to, after_success=False)
         seen = raised.value
         while seen is not None:
             assert KEY not in f"{seen!r} {seen} {vars(seen)}"

@@ -24,7 +24,7 @@ from builders.vocalgrad.planning.corrections import read_corrections
 from builders.vocalgrad.planning.estimate import TYPICAL_S, BuildSize, estimate, plan_without_audio
 from builders.vocalgrad.rendering.rows import build as build_dataset
 from otoscope.acoustics.spans import Policy
-from otoscope.cli.options import Overwrite, Profile
+from otoscope.cli.options import Overwrite, ProfileName
 from otoscope.progress import ProgressBars
 
 
@@ -41,7 +41,7 @@ def build(
     categories: Annotated[
         str, typer.Option(help="Categories, comma-separated; all when absent.")
     ] = "",
-    profile: Profile = "paper",
+    profile: ProfileName = "paper",
     beeps: Annotated[bool, typer.Option(help="Add the ten-tone ablation as config `beep`.")] = True,
     corrections: Corrections = None,
     on_nothing_found: NothingFound = Policy.REJECT,

@@ -6,8 +6,8 @@ import typer
 
 from otoscope.cli.options import (
     WEIGHTS,
-    AudioInputCheck,
     Cached,
+    CheckAudioInput,
     OutRun,
     Revision,
     Split,
@@ -43,7 +43,7 @@ def meld(
         bool, typer.Option(help="Dry run: print the first request and counts.")
     ] = False,
     cache: Cached = True,
-    audio_input_check: AudioInputCheck = True,
+    audio_input_check: CheckAudioInput = True,
 ) -> None:
     """Asks for the emotion of an utterance: what fine-tuning on one factor did to another task.
 

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 import typer
 
 from otoscope.cli.options import (
-    AudioInputCheck,
     Cached,
+    CheckAudioInput,
     Configs,
     DatasetName,
     LimitSources,
-    ModelSpec,
+    ModelName,
     OutRun,
     Revision,
     Split,
@@ -22,7 +22,7 @@ from otoscope.cli.run.session import ask, preview
 @model_options()
 def perception(
     dataset: DatasetName,
-    model: ModelSpec,
+    model: ModelName,
     out: OutRun,
     model_options: dict[str, Any],
     config: Configs = None,
@@ -49,7 +49,7 @@ def perception(
         bool, typer.Option(help="Retry once on parse failure, with 256 new tokens.")
     ] = False,
     cache: Cached = True,
-    audio_input_check: AudioInputCheck = True,
+    audio_input_check: CheckAudioInput = True,
     batch_invariant_check: Annotated[
         int | None,
         typer.Option(min=1, help="First compare batched with single answers to N questions."),
