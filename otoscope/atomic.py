@@ -1,9 +1,11 @@
 """Atomic writes: a file is complete or absent, never half-written."""
 
+import json
 import os
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 
 def write_atomic(
@@ -37,3 +39,11 @@ def write_atomic(
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+def write_json(
+    path: Path, content: Any, *, via: Path | None = None, sync: bool = False, **style: Any
+) -> Path:
+    """Writes JSON and a line break with `write_atomic`; `style` is for `json.dumps`."""
+    text = json.dumps(content, **{"indent": 1, **style}) + "\n"
+    return write_atomic(path, text.encode(), via=via, sync=sync)

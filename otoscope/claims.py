@@ -17,7 +17,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from otoscope.atomic import write_atomic
+from otoscope.atomic import write_json
 
 MOST_SHOWN = 100  # characters of a value in a message
 
@@ -129,8 +129,7 @@ class FolderKind:
 
     def write(self, folder: Path, record: Mapping[str, Any]) -> None:
         """Writes the record atomically."""
-        text = json.dumps(self.plain(record), indent=1, sort_keys=True) + "\n"
-        write_atomic(folder / self.record, text.encode(), sync=True)
+        write_json(folder / self.record, self.plain(record), sync=True, sort_keys=True)
 
     def plain(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """A record as JSON gives it back: lists for tuples, text for keys."""
@@ -176,3 +175,19 @@ def locked(path: Path, busy: Exception | None = None) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
+
+
+@contextmanager
+def agreed(path: Path, content: str) -> Iterator[str]:
+    """Shares a lock on a file that the first holder writes; yields what it has written."""
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file.truncate(0)
+            file.write(content)
+            file.flush()
+        except BlockingIOError:
+            pass  # others hold it
+        fcntl.flock(file, fcntl.LOCK_SH)
+        file.seek(0)
+        yield file.read()

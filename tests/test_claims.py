@@ -3,12 +3,14 @@
 import json
 import math
 import os
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from otoscope.atomic import write_atomic
-from otoscope.claims import FolderKind, differences, locked
+from otoscope.atomic import write_atomic, write_json
+from otoscope.claims import FolderKind, agreed, differences, locked
 from otoscope.errors import InputError
 
 
@@ -100,7 +102,36 @@ def test_a_lock_is_held_by_one(tmp_path):
             pass
 
 
+def test_holders_of_a_file_agree_with_the_first(tmp_path):
+    path = tmp_path / "world"
+    with agreed(path, "2") as first, agreed(path, "3") as second:
+        assert (first, second) == ("2", "2")
+    with agreed(path, "3") as third:
+        assert third == path.read_text() == "3"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "home"),
+    [(r"\bfcntl\b", "claims.py"), (r"write_atomic\([^\n]*json\.dumps", "atomic.py")],
+)
+def test_locks_and_json_files_are_written_in_one_place(pattern, home):
+    root = Path(__file__).parents[1]
+    files = [
+        p for name in ("otoscope", "builders", "trainers") for p in (root / name).rglob("*.py")
+    ]
+    found = {p for p in files if re.search(pattern, p.read_text(encoding="utf-8"))}
+    assert found <= {root / "otoscope" / home}
+
+
 class TestWriteAtomic:
+    def test_json_is_written_with_a_line_break_or_not_at_all(self, tmp_path):
+        path = write_json(tmp_path / "a", {"b": 1, "a": "é"}, via=tmp_path / "staging")
+        assert path.read_text() == '{\n "b": 1,\n "a": "\\u00e9"\n}\n'
+        write_json(path, {"b": 1, "a": "é"}, sort_keys=True, indent=None, ensure_ascii=False)
+        with pytest.raises(TypeError):
+            write_json(path, {"a": object()})
+        assert path.read_text(encoding="utf-8") == '{"a": "é", "b": 1}\n'
+
     def test_the_same_bytes_are_not_written_again(self, tmp_path):
         path = write_atomic(tmp_path / "a" / "b", b"x")
         before = path.stat().st_ino

@@ -236,8 +236,7 @@ def write_record(folder: Path, about: Mapping[str, Any], dataset: str) -> None:
     from cards import render_card
     from otoscope.version import __version__
 
-    text = json.dumps(about, indent=1, sort_keys=True) + "\n"
-    (folder / "listener.json").write_text(text, encoding="utf-8")
+    LISTENERS.write(folder, about)
     config = about["lesson"]
     card = render_card(
         "listener.md.jinja", **about, config=config, dataset=Path(dataset).name, version=__version__

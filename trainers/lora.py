@@ -127,10 +127,10 @@ def lora(
     from otoscope.tuning.checkpoints import ADAPTERS
     from otoscope.tuning.config import TrainingConfig, TuningError
     from otoscope.tuning.jobs import job_on_clips, job_on_states
-    from otoscope.tuning.record import read_record
+    from otoscope.tuning.record import FINISHED
     from otoscope.tuning.training import SingleProcess
 
-    begun = (read_record(out) or {}).get("begun") or ADAPTERS.read(out) or {}
+    begun = (FINISHED.read(out) or {}).get("begun") or ADAPTERS.read(out) or {}
     if reproducible is None:
         reproducible = begun.get("settings", {}).get("reproducible", True)
     settings = TrainingConfig(
@@ -234,13 +234,13 @@ def train_adapter(
     from otoscope.progress import progress_of
     from otoscope.tuning.checkpoints import ADAPTERS, Checkpoints
     from otoscope.tuning.history import TrainingHistory
-    from otoscope.tuning.record import read_record
+    from otoscope.tuning.record import FINISHED
     from otoscope.tuning.training import train
 
     is_first = group.process_index == 0
     notify: Callable[[str], None] = typer.echo if is_first else lambda note: None
     begun = ADAPTERS.plain({"version": 1, "settings": settings.record(), **job.about})
-    if (record := read_record(out)) is not None:
+    if (record := FINISHED.read(out)) is not None:
         ADAPTERS.validate_same(out, record["begun"], begun)
         notify(f"{out} is finished: {TrainingHistory.from_plain(record['history']).summary()}")
         return

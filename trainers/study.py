@@ -12,7 +12,6 @@ Interrupted or killed, the same command resumes with the unfinished step.
     STUDY/report/inside.html                   the page
 """
 
-import json
 import os
 import shlex
 import subprocess
@@ -23,8 +22,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from otoscope.atomic import write_atomic
-from otoscope.claims import locked
+from otoscope.atomic import write_atomic, write_json
+from otoscope.claims import differences, locked
 from otoscope.cli.errors import program
 from otoscope.processes import process_share
 from trainers.study_config import (
@@ -201,17 +200,15 @@ def _done(out: Path, step: StudyStep) -> Path:
 
 
 def _validate_commands(steps: Sequence[StudyStep], out: Path) -> None:
-    for step in steps:
-        path = _done(out, step)
-        if not path.exists():
-            continue
-        stored = shlex.join(with_current_options(shlex.split(path.read_text())))
-        if stored != step.line:
-            raise StudyError(
-                f"step {step.name} was done with another command, `{stored}`; now it would be "
-                f"`{step.line}`: choose another `out`, or delete {path} and {step.folder} to do it "
-                "again"
-            )
+    done = {step.name: step for step in steps if _done(out, step).exists()}
+    stored = {name: _done(out, step).read_text() for name, step in done.items()}
+    before = {n: shlex.join(with_current_options(shlex.split(x))) for n, x in stored.items()}
+    for name, other, now in differences(before, {n: step.line for n, step in done.items()}):
+        raise StudyError(
+            f"step {name} was done with another command, `{other}`; now it would be `{now}`: "
+            f"choose another `out`, or delete {_done(out, done[name])} and {done[name].folder} to "
+            "do it again"
+        )
 
 
 def _write_record(config: StudyConfig, steps: Sequence[StudyStep]) -> None:
@@ -224,8 +221,8 @@ def _write_record(config: StudyConfig, steps: Sequence[StudyStep]) -> None:
         ],
         "never_run": config.not_run,
     }
-    text = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
-    write_atomic(config.out / "study.json", text.encode(), via=config.out / "making")
+    staging = config.out / "making"
+    write_json(config.out / "study.json", about, via=staging, ensure_ascii=False)
 
 
 def study(

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from builders.building.folder import PLAN, STATE, BuildError, staging_folder, write_json
+from builders.building.folder import PLAN, STATE, BuildError, staging_folder, stored_outline
 from builders.building.shards import read_record
 from builders.splits import SORTED_SPLITS
+from otoscope.atomic import write_json
 
 
 class FinishedBuild(NamedTuple):
@@ -53,7 +54,8 @@ class FinishedBuild(NamedTuple):
 
     def write_findings(self, content: Mapping[str, Any]) -> None:
         """Stores what was measured, for `findings`."""
-        write_json(_findings_path(self.folder), content, via=staging_folder(self.folder))
+        staging = staging_folder(self.folder)
+        write_json(_findings_path(self.folder), content, via=staging, sort_keys=True)
 
 
 def open_build(folder: Path) -> FinishedBuild:
@@ -62,13 +64,10 @@ def open_build(folder: Path) -> FinishedBuild:
     Raises:
         BuildError: The folder holds none, or one that is not finished.
     """
-    try:
-        outline = json.loads((folder / PLAN).read_text())
-        fingerprint, n_shards = outline["fingerprint"], outline["n_shards"]
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise BuildError(
-            f"{folder} holds no finished build: {PLAN} is absent or unreadable"
-        ) from error
+    outline = stored_outline(folder)
+    fingerprint, n_shards = outline.get("fingerprint"), outline.get("n_shards")
+    if fingerprint is None or n_shards is None:
+        raise BuildError(f"{folder} holds no finished build: {PLAN} is absent or unreadable")
     records = [
         record
         for path in sorted((folder / STATE / "shards").glob("*.json"))

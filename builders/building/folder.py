@@ -2,15 +2,16 @@
 
 import contextlib
 import errno
-import json
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from builders.building.plan import BuildPlan
-from otoscope.atomic import write_atomic
-from otoscope.claims import differences, locked
+from otoscope.atomic import write_json
+from otoscope.claims import FolderKind, locked
 from otoscope.errors import InputError
 
 STATE = ".otoscope"
@@ -21,15 +22,13 @@ class BuildError(InputError, RuntimeError):
     """A build that cannot continue; the message names the way out."""
 
 
+BUILDS = FolderKind("build", PLAN, BuildError, ignored=frozenset({"fingerprint"}))
+OVERWRITABLE = replace(BUILDS, way_out=f"{BUILDS.way_out}, or --overwrite it")
+
+
 def staging_folder(folder: Path) -> Path:
     """Folder of unfinished files; its content can be deleted when no build runs."""
     return folder / STATE / "making"
-
-
-def write_json(path: Path, content: object, *, via: Path) -> None:
-    """A JSON file that is either complete or absent."""
-    text = json.dumps(content, indent=1, sort_keys=True) + "\n"
-    write_atomic(path, text.encode(), via=via)
 
 
 def outline_of(plan: BuildPlan) -> dict[str, object]:
@@ -53,8 +52,8 @@ def claimed_folder(out: Path, plan: BuildPlan, *, overwrite: bool = False) -> It
     with plain_disk_errors(out):
         if out.exists() and not out.is_dir():
             raise BuildError(f"{out} is a file, not a folder")
-        if out.is_dir() and any(out.iterdir()) and not state.is_dir():
-            raise BuildError(f"{out} holds something that is not a build; choose another --out")
+        if not state.is_dir():
+            BUILDS.validate_free(out)
         state.mkdir(parents=True, exist_ok=True)
         (state / "lock").touch()
     with locked(state / "lock", BuildError(f"another build is at work in {out}; wait or end it")):
@@ -69,27 +68,23 @@ def claimed_folder(out: Path, plan: BuildPlan, *, overwrite: bool = False) -> It
 
 def _claim(out: Path, plan: BuildPlan, overwrite: bool) -> None:
     outline = outline_of(plan)
-    stored = _stored_outline(out)
+    stored = stored_outline(out)
     if stored.get("fingerprint") != plan.fingerprint and not _empty(out):
         if not overwrite:
-            differ = differences(_by_library(stored), _by_library(outline), ignored={"fingerprint"})
-            raise BuildError(
-                f"{out} holds another build: {'; '.join(map(str, differ)) or 'other sources'}; "
-                "choose another --out, or --overwrite it"
-            )
+            OVERWRITABLE.validate_same(out, _by_library(stored), _by_library(outline))
+            raise BuildError(f"{out} holds another build: other sources; {OVERWRITABLE.way_out}")
         for path in _visible(out):
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         shutil.rmtree(out / STATE / "shards", ignore_errors=True)
-    write_json(out / PLAN, outline, via=staging_folder(out))
+    write_json(out / PLAN, outline, via=staging_folder(out), sort_keys=True)
 
 
-def _stored_outline(out: Path) -> dict[str, object]:
+def stored_outline(out: Path) -> dict[str, Any]:
     """What the folder's last build was; nothing where that cannot be read."""
     try:
-        stored = json.loads((out / PLAN).read_text())
-    except (OSError, ValueError):
+        return BUILDS.read(out) or {}
+    except (BuildError, OSError):
         return {}
-    return stored if isinstance(stored, dict) else {}
 
 
 def _by_library(outline: dict[str, object]) -> dict[str, object]:

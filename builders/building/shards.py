@@ -14,8 +14,9 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from builders.building.folder import STATE, staging_folder, write_json
+from builders.building.folder import STATE, staging_folder
 from builders.building.plan import BuildPlan, Recipe, Shard
+from otoscope.atomic import write_json
 
 ROW_GROUP_BYTES = 4_000_000
 
@@ -51,7 +52,7 @@ def write_shard(
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         os.replace(file, folder / path)
     record = {"plan": plan.fingerprint, "files": described}
-    write_json(record_path(folder, shard), record, via=staging)
+    write_json(record_path(folder, shard), record, via=staging, sort_keys=True)
     shutil.rmtree(staging)
 
 

@@ -5,7 +5,6 @@ handed to the model; one without a line in `rank-000.jsonl` under the same numbe
 a process stopped.
 """
 
-import fcntl
 import json
 import os
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from otoscope.audits.runs import RunError
+from otoscope.claims import agreed, locked
 from otoscope.models.base import Answer
 
 SYNC_S = 1.0
@@ -64,43 +64,27 @@ def open_journal(run: Path, rank: int = 0, world: int = 1) -> Iterator[Journal]:
     folder = run / "answers"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"rank-{rank:03d}.jsonl"
-    with (
-        (folder / "world.lock").open("ab+") as lock,
-        path.open("ab+") as answers,
-        path.with_suffix(".sent").open("ab+") as sent,
-    ):
-        _join(run, lock, world)
-        try:
-            fcntl.flock(answers, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunError(f"{path}: another process is at work on this run") from None
-        for file in (answers, sent):
-            file.seek(0)
-            file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
-            file.seek(0, os.SEEK_END)
-        try:
-            yield Journal(answers, sent)
-        finally:
-            os.fsync(answers.fileno())
-
-
-def _join(run: Path, lock: BinaryIO, world: int) -> None:
-    """Processes at work at once divide the plan alike, or they would send requests twice."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        lock.truncate(0)
-        lock.write(str(world).encode())
-        lock.flush()
-    except BlockingIOError:
-        pass  # others are at work
-    fcntl.flock(lock, fcntl.LOCK_SH)
-    lock.seek(0)
-    others = lock.read().decode()
-    if others != str(world):
-        raise RunError(
-            f"{run}: processes are at work that are {others} in all, and this one is of {world}; "
-            "wait for them, or stop them"
-        )
+    busy = RunError(f"{path}: another process is at work on this run")
+    # processes at work at once divide the plan alike, or they would send requests twice
+    with agreed(folder / "world.lock", str(world)) as others:
+        if others != str(world):
+            raise RunError(
+                f"{run}: processes are at work that are {others} in all, and this one is of "
+                f"{world}; wait for them, or stop them"
+            )
+        with (
+            locked(path, busy),
+            path.open("ab+") as answers,
+            path.with_suffix(".sent").open("ab+") as sent,
+        ):
+            for file in (answers, sent):
+                file.seek(0)
+                file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
+                file.seek(0, os.SEEK_END)
+            try:
+                yield Journal(answers, sent)
+            finally:
+                os.fsync(answers.fileno())
 
 
 def sent_calls(run: Path) -> Iterator[tuple[str, int]]:

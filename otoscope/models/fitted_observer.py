@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from otoscope.acoustics.fitted import FittedObserver, from_numbers
-from otoscope.atomic import write_atomic
+from otoscope.atomic import write_json
 from otoscope.models.base import ModelError
 from otoscope.models.simple import MeasurementModel
 from otoscope.version import __version__
@@ -101,7 +101,7 @@ class FittedObserverModel(MeasurementModel):
             "trained_on": asdict(self.trained_on),
             "categories": self.observer.numbers(),
         }
-        write_atomic(path, (json.dumps(content, indent=1) + "\n").encode())
+        write_json(path, content)
 
 
 def source_of(row: Mapping[str, Any]) -> str:

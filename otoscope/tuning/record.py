@@ -1,33 +1,18 @@
 """The record of a finished adapter: `training.json`, and the values of its card."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from otoscope.atomic import write_atomic
+from otoscope.claims import FolderKind
 from otoscope.models.families import FAMILIES
 from otoscope.tuning.config import SCOPES, TrainingConfig, TuningError
 from otoscope.tuning.history import TrainingHistory, ValidationResult, percent
 from otoscope.tuning.scopes import AdaptedLayers
 from otoscope.version import __version__
 
-RECORD = "training.json"
-
-
-def read_record(folder: Path) -> dict[str, Any] | None:
-    """The record of a finished adapter; None where none is finished.
-
-    Raises:
-        TuningError: It cannot be read.
-    """
-    path = folder / RECORD
-    if not path.exists():
-        return None
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except ValueError as error:
-        raise TuningError(f"{path} cannot be read: {error}") from error
+FINISHED = FolderKind("adapter", "training.json", TuningError)
+"""The record of a finished adapter."""
 
 
 def write_record(
@@ -35,7 +20,7 @@ def write_record(
 ) -> None:
     """Writes it; from then on the adapter counts as finished."""
     record = {"begun": begun, "modules": list(layers.modules), "history": history.plain()}
-    write_atomic(folder / RECORD, (json.dumps(record, indent=1, sort_keys=True) + "\n").encode())
+    FINISHED.write(folder, record)
 
 
 def card_values(

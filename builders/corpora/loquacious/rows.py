@@ -22,7 +22,7 @@ from builders.corpora.reading.dataset_rows import (
     require_revision,
     store_audio,
 )
-from otoscope.atomic import write_atomic
+from otoscope.atomic import write_json
 from otoscope.errors import first_line
 from otoscope.progress import Progress
 
@@ -84,7 +84,7 @@ class LoquaciousSet(NamedTuple):
             for n, row in enumerate(rows, 1)
         ]
         if cache:
-            write_atomic(cache, json.dumps(selected, indent=1).encode())
+            write_json(cache, selected)
         return selected
 
     def store(
@@ -120,7 +120,7 @@ class LoquaciousSet(NamedTuple):
                 if number >= last and len(stored) == len(selected):
                     break
         if cache:
-            write_atomic(cache, json.dumps(stored, indent=1).encode())
+            write_json(cache, stored)
         return stored
 
     def stream(self, columns: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -27,7 +27,7 @@ from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.measures import Track
 from otoscope.acoustics.observers import direction_with_source, slope
 from otoscope.acoustics.spans import Span
-from otoscope.atomic import write_atomic
+from otoscope.atomic import write_json
 from otoscope.progress import Progress
 from otoscope.version import __version__
 
@@ -141,7 +141,7 @@ def measure_cached(
         pass  # absent, or not readable
     measured = measure_shard(plan, folder, shard, n_each=n_each)
     content = {"key": key, **measured._asdict()}
-    write_atomic(path, json.dumps(content).encode(), via=staging_folder(folder))
+    write_json(path, content, via=staging_folder(folder), indent=None)
     return measured
 
 
