@@ -43,7 +43,7 @@ HEAD = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {l
 
 
 def serve(latency_s: float, limit: int, pipe) -> None:
-    """A server that does nothing but wait, until told to stop; then says how often it did."""
+    """A server that only waits, until it is stopped; then it gives the number of requests."""
     asyncio.run(_serve(latency_s, limit, pipe))
 
 

@@ -4,7 +4,7 @@
 
 Both read a folder of Parquet, decode, resample to the model's rate, call the processor and generate
 at most 10 tokens, 8 questions at once, with a tiny Qwen2-Audio of random weights. The bare loop
-keeps its answers in a list. The run plans, hashes every clip, checks that the model hears, notes
+keeps its answers in a list. The run plans, hashes every clip, checks the audio input, notes
 every call, appends every answer durably, keeps the answer cache and shows its progress. Loading of
 the model is left out; loading of the dataset is not.
 """

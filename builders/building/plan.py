@@ -53,7 +53,7 @@ class BuildPlan(Protocol):
 
     @property
     def outline(self) -> Mapping[str, object]:
-        """What tells one build from another, for a person to read; stored as JSON."""
+        """What distinguishes builds, for a person to read; stored as JSON."""
 
 
 class DatasetRow(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a corpus gives: source clips on disk, and what has to be said about them."""
+"""What a corpus gives: source clips on disk, and the facts that a card states about them."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

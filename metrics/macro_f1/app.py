@@ -7,7 +7,7 @@ import gradio as gr
 
 ANSWERS = "increase\nconstant\nIt decreases."
 REFERENCES = "increase\ndecrease\ndecrease"
-LABELS = {"ternary": ["decrease", "increase", "constant"], "yes_no": ["no", "yes"]}
+PARSER_LABELS = {"ternary": ["decrease", "increase", "constant"], "yes_no": ["no", "yes"]}
 
 
 def score(answers: str, references: str, parser: str) -> str:
@@ -17,7 +17,7 @@ def score(answers: str, references: str, parser: str) -> str:
         predictions=answers.splitlines(),
         references=references.split(),
         parser=parser,
-        labels=LABELS[parser],
+        labels=PARSER_LABELS[parser],
     )
     return json.dumps(result, indent=2)
 
@@ -27,7 +27,7 @@ with gr.Blocks(title="Macro F1") as demo:
     with gr.Row():
         answers = gr.Textbox(ANSWERS, label="Answers", lines=8)
         references = gr.Textbox(REFERENCES, label="True labels", lines=8)
-    parser = gr.Radio(list(LABELS), value="ternary", label="Question")
+    parser = gr.Radio(list(PARSER_LABELS), value="ternary", label="Question")
     result = gr.Code(label="Result", language="json")
     gr.Button("Score").click(score, [answers, references, parser], result)
 

@@ -103,7 +103,7 @@ class SourceRenderer:
         tier, curve, direction = condition
         if reason := self.not_applicable(category, tier, profile):
             raise NotApplicable(reason)
-        # the trajectory in the direction asked, the same for every channel
+        # the trajectory in the requested direction, the same for every channel
         up_ends = self._up_ends(category, tier)
         trajectory = steered(*up_ends, curve, direction, in_octaves=rules.in_octaves)
         parts = [rules.render(channel, trajectory, tier, clip_id) for channel in self.channels]

@@ -84,7 +84,7 @@ class Plan:
     ) -> None:
         """Takes what an audit decided; `columns` are those it declares beside the core ones.
 
-        A question that is given twice is asked once.
+        A question that is given twice is in the plan once.
 
         Raises:
             InvalidValue: Two questions share an id, or a column has a name that is taken.

@@ -20,7 +20,7 @@ def identity(name: str, revision: str | None, marker: str = "config.json") -> di
     Args:
         name: A local folder or a Hub repository.
         revision: Of the repository; branch, tag or commit.
-        marker: A small file that every such repository has; its cached copy tells the commit.
+        marker: A small file that every such repository has; its cached path has the commit.
 
     Returns:
         `{"name", "content"}` for a folder, `{"name", "revision", "commit"}` for a repository. The

@@ -9,7 +9,7 @@ Rows = Literal["clips", "sources", "both"]
 
 @dataclass(frozen=True)
 class Prompt:
-    """A way of asking, declared once and asked about every row it applies to.
+    """A question, declared once and posed about every row it applies to.
 
     Attributes:
         template: The text, with at most the slot `{attribute}`.

@@ -211,7 +211,7 @@ class VocalGradPlan:
 
     @property
     def outline(self) -> dict[str, object]:
-        """What tells one build from another; the keys are stored, and stay as they are."""
+        """What distinguishes builds; the keys are stored, and stay as they are."""
         return {
             "profile": self.profile,
             "categories": list(self.categories),
