@@ -80,13 +80,13 @@ def main() -> None:
 
     from otoscope.representations.features import Features, write_features
     from otoscope.representations.hooks import TransformersExtractor
+    from otoscope.tuning.adapted_layers import plan_scope
     from otoscope.tuning.adapter import add_adapter, trainable_parameters
     from otoscope.tuning.checkpoints import Checkpoints
     from otoscope.tuning.config import TrainingConfig
     from otoscope.tuning.dropout import DropoutContext
     from otoscope.tuning.examples import examples_of
     from otoscope.tuning.head import OutputLayer, TrainableHead, read_head
-    from otoscope.tuning.scopes import plan_scope
     from otoscope.tuning.splits import TrainValidationSplit
     from otoscope.tuning.training import train
     from otoscope.tuning.whole_model import TrainableModel

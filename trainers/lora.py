@@ -30,7 +30,7 @@ from otoscope.cli.options import (
     WeightDecay,
     model_options,
 )
-from otoscope.tuning.config import SCOPES
+from otoscope.tuning.scopes import SCOPES
 
 SCOPE = "Layers to adapt: " + "; ".join(
     f"{name}, {scope.description}" for name, scope in SCOPES.items()

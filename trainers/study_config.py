@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.errors import InputError
 from otoscope.reports.inside.stored_names import STUDY_KEYS
-from otoscope.tuning.config import SCOPES
+from otoscope.tuning.scopes import SCOPES
 
 StudyCommand = Literal["run", "extract", "probe", "lora"]
 Options = dict[str, bool | int | float | str | list[str]]

@@ -11,9 +11,9 @@ from typing import Any
 import peft
 import torch
 
+from otoscope.tuning.adapted_layers import AdaptedLayers, validate_no_adapter
 from otoscope.tuning.config import TrainingConfig, TuningError
 from otoscope.tuning.dropout import DropoutContext, ItemDropout, generator_for
-from otoscope.tuning.scopes import AdaptedLayers, validate_no_adapter
 
 ADAPTER = "default"
 

@@ -1,43 +1,14 @@
 """Everything that decides the weights of an adapter. The defaults are the published ones.
 
-To add a LoRA scope: name it in `SCOPES`.
-
 Source: VocalGrad, appendix on fine-tuning; clipping and the constant rate are in its authors' code.
 """
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from otoscope.errors import InputError
-from otoscope.registry import Registry
-
-
-class LoraScope(NamedTuple):
-    """Which linear layers get an adapter.
-
-    Attributes:
-        description: For help texts and cards.
-        parts: Among `head` (the output layer), `decoder`, `projector` and `tower` (of the audio).
-    """
-
-    description: str
-    parts: tuple[str, ...]
-
-
-SCOPES: Registry[LoraScope] = Registry(
-    "LoRA scope",
-    {
-        "lm_head": LoraScope("the output layer", ("head",)),
-        "decoder": LoraScope(
-            "every linear layer of the language model below the output layer", ("decoder",)
-        ),
-        "all_linear": LoraScope(
-            "every linear layer of decoder, output layer, audio tower and projector",
-            ("head", "decoder", "projector", "tower"),
-        ),
-    },
-)
+from otoscope.tuning.scopes import SCOPES
 
 
 class TuningError(InputError, ValueError):

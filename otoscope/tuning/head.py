@@ -18,10 +18,10 @@ import torch
 from otoscope.models.base import ModelError
 from otoscope.models.checkpoints import identity
 from otoscope.representations.features import Features, Targets
+from otoscope.tuning.adapted_layers import AdaptedLayers
 from otoscope.tuning.config import TuningError
 from otoscope.tuning.dropout import DropoutContext
 from otoscope.tuning.examples import TrainingExamples
-from otoscope.tuning.scopes import AdaptedLayers
 from otoscope.tuning.trainable import ClipScore, score_clip
 
 HEAD, EMBEDDINGS = "lm_head", "embed_tokens"

@@ -17,6 +17,7 @@ from otoscope.models.transformers_models import TransformersModel
 from otoscope.prompts.questions import answer_word, offered_word
 from otoscope.representations.features import Features
 from otoscope.representations.hooks import ANSWER_ONLY_KEYS
+from otoscope.tuning.adapted_layers import AdaptedLayers, plan_scope
 from otoscope.tuning.adapter import add_adapter
 from otoscope.tuning.config import TrainingConfig, TuningError
 from otoscope.tuning.dropout import DropoutContext
@@ -29,7 +30,6 @@ from otoscope.tuning.examples import (
     validate_answer_tokens,
 )
 from otoscope.tuning.head import OutputLayer, TrainableHead, read_head, validate_states
-from otoscope.tuning.scopes import AdaptedLayers, plan_scope
 from otoscope.tuning.trainable import Trainable
 from otoscope.tuning.whole_model import TrainableModel
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from otoscope.claims import FolderKind
 from otoscope.models.families import FAMILIES
-from otoscope.tuning.config import SCOPES, TrainingConfig, TuningError
+from otoscope.tuning.adapted_layers import AdaptedLayers
+from otoscope.tuning.config import TrainingConfig, TuningError
 from otoscope.tuning.history import TrainingHistory, ValidationResult, percent
-from otoscope.tuning.scopes import AdaptedLayers
+from otoscope.tuning.scopes import SCOPES
 from otoscope.version import __version__
 
 FINISHED = FolderKind("adapter", "training.json", TuningError)

@@ -7,6 +7,7 @@ import tiny_others
 from safetensors.torch import load_file
 from tiny import torch, transformers
 
+from otoscope.tuning.adapted_layers import plan_scope
 from otoscope.tuning.adapter import (
     add_adapter,
     lora_layers,
@@ -17,7 +18,6 @@ from otoscope.tuning.adapter import (
 )
 from otoscope.tuning.config import TrainingConfig, TuningError
 from otoscope.tuning.dropout import DropoutContext
-from otoscope.tuning.scopes import plan_scope
 
 WORDS = torch.arange(2, 40)[None]
 

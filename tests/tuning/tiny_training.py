@@ -7,11 +7,11 @@ from asking import ask, clip
 from otoscope.models.base import Request
 from otoscope.models.transformers_models import open_transformers
 from otoscope.prompts import prompt_text as words
+from otoscope.tuning.adapted_layers import plan_scope
 from otoscope.tuning.adapter import add_adapter
 from otoscope.tuning.config import TrainingConfig
 from otoscope.tuning.dropout import DropoutContext
 from otoscope.tuning.examples import examples_of
-from otoscope.tuning.scopes import plan_scope
 from otoscope.tuning.whole_model import TrainableModel
 
 LABELS = ("decrease", "increase")

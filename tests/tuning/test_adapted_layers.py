@@ -6,8 +6,9 @@ from tiny import torch
 from tiny_others import OTHERS
 
 from otoscope.models.families import FAMILIES
-from otoscope.tuning.config import SCOPES, LoraScope, TrainingConfig, TuningError
-from otoscope.tuning.scopes import plan_scope
+from otoscope.tuning.adapted_layers import plan_scope
+from otoscope.tuning.config import TrainingConfig, TuningError
+from otoscope.tuning.scopes import SCOPES, LoraScope
 
 ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
 MLP = ("gate_proj", "up_proj", "down_proj")
