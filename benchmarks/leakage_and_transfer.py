@@ -33,8 +33,8 @@ from benchmarks.recordings import DecodedRecording, recordings
 from benchmarks.relabelling import relabelling_test
 from builders.corpora.base import CorpusError
 from otoscope.acoustics import codec
-from otoscope.acoustics.confounds import NUMBERS_ONLY, contrasts, intends
-from otoscope.acoustics.contrasts import CONTRASTS
+from otoscope.acoustics.confounds import NUMBERS_ONLY, intends
+from otoscope.acoustics.contrasts import CONTRASTS, contrasts
 from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of
 from otoscope.acoustics.rendering import SourceRenderer

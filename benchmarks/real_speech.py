@@ -28,7 +28,7 @@ from builders.vocalgrad.measuring.build_confounds import (
     auc_text,
     by_category,
     contrast_text,
-    together_auc,
+    joint_auc,
     unavoidable_reasons,
 )
 from builders.vocalgrad.measuring.observer_accuracy import Rate
@@ -142,8 +142,8 @@ def confound_table(areas: Mapping[str, Confounds]) -> str:
                 cells = [_confound(table[category][name]) for name in CONFOUND_COLUMNS]
                 cells += [
                     _area(auc_text(auc), auc)
-                    for only in (False, True)
-                    for auc in [together_auc(areas[profile], category, avoidable_only=only)]
+                    for avoidable_only in (False, True)
+                    for auc in [joint_auc(areas[profile], category, avoidable_only=avoidable_only)]
                 ]
                 lines.append(f"| {attribute_of(category)} | {profile} | {' | '.join(cells)} |")
     return "\n".join(lines)

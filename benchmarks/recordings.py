@@ -16,7 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from builders.corpora.reading.audio_files import list_audio
 from otoscope.acoustics import codec
-from otoscope.acoustics.confounds import ClipContrasts, contrasts, measured_in
+from otoscope.acoustics.confounds import ClipContrasts, measured_in
+from otoscope.acoustics.contrasts import contrasts
 from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.fitted import segments
 from otoscope.acoustics.gradients import GRADIENTS

@@ -266,7 +266,7 @@ def write(
     from otoscope.atomic import write_atomic
     from otoscope.tuning.adapter import save_adapter
     from otoscope.tuning.examples import token_lines
-    from otoscope.tuning.record import card_values, write_record
+    from otoscope.tuning.record import FINISHED, card_values
 
     staging = out / ".training" / "adapter"
     save_adapter(job.trainable.tuned, staging, base=base, revision=begun["model"].get("commit"))
@@ -275,7 +275,8 @@ def write(
     answers = token_lines(job.examples.answer_tokens, job.decode)
     values = card_values(begun, settings, job.layers, history, answers, base)
     write_atomic(out / "README.md", render_card("adapter.md.jinja", **values).encode())
-    write_record(out, begun, job.layers, history)
+    record = {"begun": begun, "modules": list(job.layers.modules), "history": history.plain()}
+    FINISHED.write(out, record)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from builders.vocalgrad.measuring.build_confounds import (
     auc_text,
     by_category,
     confound_report,
-    together_auc,
+    joint_auc,
     worst,
 )
 from builders.vocalgrad.measuring.findings import store_findings
@@ -92,8 +92,8 @@ def confounds_text(report: ConfoundReport) -> str:
             attribute_of(category),
             contrast_title(row.name) if row else "–",
             auc_text(row.auc) if row else "–",
-            auc_text(together_auc(report.all_tiers, category, avoidable_only=False)),
-            auc_text(together_auc(report.all_tiers, category, avoidable_only=True)),
+            auc_text(joint_auc(report.all_tiers, category, avoidable_only=False)),
+            auc_text(joint_auc(report.all_tiers, category, avoidable_only=True)),
         )
     return (
         _printed(table)

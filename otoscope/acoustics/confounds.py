@@ -9,14 +9,11 @@ factor can be free of it (`Gradient.unavoidable`).
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from otoscope.acoustics.contrasts import CONTRASTS, HEAD_TAIL
-from otoscope.acoustics.contrasts import Contrasts as Contrasts
-from otoscope.acoustics.contrasts import Reason as Reason
-from otoscope.acoustics.contrasts import contrasts as contrasts
 from otoscope.acoustics.design import LABELS
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.measures import MEASURES
@@ -183,7 +180,7 @@ class _Labelled:
     def values(self, name: str) -> np.ndarray:
         return np.array([c.value[name] for c in self.clips], float)
 
-    def auc(self, scores: np.ndarray, at: np.ndarray) -> Interval:
+    def auc(self, scores: np.ndarray, at: Any = slice(None)) -> Interval:
         return stratified_auc(scores[at], self.rises[at], self.strata[at], self.sources[at])
 
 
@@ -211,9 +208,7 @@ def _joint_row(category: str, labelled: _Labelled, *, avoidable_only: bool) -> J
     names = tuple(n for n in measured_in(category) if not intends(category, n) and n not in without)
     n_sources = len(np.unique(labelled.sources))
     scores = _held_out_scores(labelled, names) if n_sources >= LEAST_SOURCES else None
-    auc = UNKNOWN
-    if scores is not None:
-        auc = labelled.auc(scores, np.ones(len(scores), bool))
+    auc = UNKNOWN if scores is None else labelled.auc(scores)
     return JointRow(category, names, avoidable_only, auc, len(labelled.clips), n_sources)
 
 
@@ -225,11 +220,8 @@ def _held_out_scores(labelled: _Labelled, names: Sequence[str]) -> np.ndarray | 
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    folds = list(
-        GroupKFold(min(N_FOLDS, len(np.unique(labelled.sources)))).split(
-            labelled.rises, groups=labelled.sources
-        )
-    )
+    splitter = GroupKFold(min(N_FOLDS, len(np.unique(labelled.sources))))
+    folds = list(splitter.split(labelled.rises, groups=labelled.sources))
     if any(len(np.unique(labelled.rises[train])) < 2 for train, _ in folds):
         return None
     # a contrast that could not be measured is imputed; `_features` has a column that says so

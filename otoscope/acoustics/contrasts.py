@@ -4,14 +4,14 @@ The direction of a gradient may be predictable from them alone. Each is a value,
 reason.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from otoscope.acoustics.measures import MEASURES, Track, duration_s, head_tail_levels
+from otoscope.acoustics.measures import MEASURES, Track, head_tail_levels
 from otoscope.acoustics.measures.base import Samples, decibels, speech_of
 from otoscope.acoustics.spans import Span
 
@@ -28,6 +28,9 @@ def contrast_title(name: str) -> str:
     """
     return "head-tail level difference" if name == HEAD_TAIL else name.replace("_", " ")
 
+
+LEVELS = ("level", "noise_floor")
+"""Measures that are averaged over a half as powers."""
 
 MARGIN_S = 0.025
 """Windows whose middle is nearer than this to the middle of the span belong to neither half.
@@ -85,13 +88,6 @@ def mean_power_level(values: Float[np.ndarray, " n_windows"]) -> float:
     return float(decibels(power.mean(keepdims=True))[0])
 
 
-OVER_A_HALF: dict[str, Callable[[np.ndarray], float]] = {
-    "level": mean_power_level,
-    "noise_floor": mean_power_level,
-}
-"""Averages over the windows of a half, where it is not `finite_mean`: levels average as powers."""
-
-
 def contrasts(
     samples: Samples, sampling_rate: int, span: Span, names: Iterable[str] = CONTRASTS
 ) -> Contrasts:
@@ -109,10 +105,11 @@ def contrasts(
     """
     # A value for each contrast, or the reason why it has none: from the most to the least general.
     silent = not speech_of(samples, sampling_rate, span).any()
+    duration_s = (span[1] - span[0]) / sampling_rate
     value, reason = {}, {}
     for name in names:
         if name == DURATION:
-            result: float | Reason = duration_s(sampling_rate, span)
+            result: float | Reason = duration_s
         elif name == HEAD_TAIL:
             result = _head_tail(samples, sampling_rate, span)
         elif silent:
@@ -120,7 +117,7 @@ def contrasts(
         else:
             # windows near the middle lie in both halves and are left out
             track = MEASURES[name](samples, sampling_rate, span)
-            result = _halves(name, track, MARGIN_S / duration_s(sampling_rate, span))
+            result = _halves(name, track, MARGIN_S / duration_s)
         if isinstance(result, Reason):
             value[name], reason[name] = float("nan"), result
         else:
@@ -135,7 +132,7 @@ def _halves(name: str, track: Track, margin: float) -> float | Reason:
         return Reason.TOO_SHORT
     if not np.isfinite(track.value).any():
         return Reason.UNVOICED if name == "pitch" else Reason.NOWHERE
-    summed = OVER_A_HALF.get(name, finite_mean)
+    summed = mean_power_level if name in LEVELS else finite_mean
     before, after = summed(track.value[first]), summed(track.value[second])
     if np.isnan(before):
         return Reason.FIRST_HALF

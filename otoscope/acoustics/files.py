@@ -68,9 +68,8 @@ def render_file(
         overwrite: Whether `out` may replace a file; never the source itself.
 
     Raises:
-        codec.AudioError: The file cannot be used, or `out` cannot be written.
-        codec.AudioError: No span of speech was found, the span is not in the clip, `out` has
-            another suffix, or it would replace a file.
+        AudioError: The file or the span cannot be used, no speech was found, or `out` cannot be
+            written, has another suffix, or would replace a file.
         NotApplicable: The profile rejects this condition, which would change nothing.
         LookupError: No such category, profile, tier, curve or direction.
     """

@@ -10,7 +10,7 @@ https://doi.org/10.1080/01621459.1989.10478752
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -40,11 +40,8 @@ def segments(track: Track) -> Float[np.ndarray, " 16"]:
     value = track.value[measured]
     at = np.minimum((track.place[measured] * N_SEGMENTS).astype(int), N_SEGMENTS - 1)
     n_windows = np.bincount(at, minlength=N_SEGMENTS)
-    total = np.bincount(at, weights=value - value.mean() if value.size else None)
-    means = np.full(N_SEGMENTS, np.nan)
-    there = np.flatnonzero(n_windows)
-    means[there] = total[there] / n_windows[there]
-    return means
+    total = np.bincount(at, value - value.sum() / max(value.size, 1), minlength=N_SEGMENTS)
+    return np.where(n_windows > 0, total / np.maximum(n_windows, 1), np.nan)
 
 
 def measurable(rows: Float[np.ndarray, "n 16"]) -> Bool[np.ndarray, " n"]:
@@ -182,10 +179,6 @@ class FittedObserver:
     def answer(self, samples: Samples, sampling_rate: int, span: Span, category: str) -> str | None:
         """`increase` or `decrease`; None when too little of the cue can be measured.
 
-        Args:
-            samples, sampling_rate, span: As for every measure.
-            category: One that was fitted.
-
         Raises:
             KeyError: A category that was not fitted.
             AudioError: As for every measure.
@@ -199,15 +192,7 @@ class FittedObserver:
 
     def numbers(self) -> dict[str, dict[str, Any]]:
         """All parameters, ready for JSON; `from_numbers` restores them bit for bit."""
-        return {
-            category: {
-                "typical": list(weights.typical),
-                "weight": list(weights.weight),
-                "constant": weights.constant,
-                "shrinkage": weights.shrinkage,
-            }
-            for category, weights in self.weights.items()
-        }
+        return {category: asdict(weights) for category, weights in self.weights.items()}
 
 
 def from_numbers(categories: Mapping[str, Mapping[str, Any]]) -> FittedObserver:

@@ -52,14 +52,6 @@ def _between_middles(gain: np.ndarray, block: int) -> np.ndarray:
     return between.ravel()[block // 2 :]
 
 
-def match_short_time_level(
-    channel: SourceChannel, changed: Float[np.ndarray, " n_samples"], window_s: float
-) -> Float[np.ndarray, " n_samples"]:
-    """A changed clip of unchanged length at the short-time level of its source."""
-    gain = level_gain(changed, channel.samples, channel.sampling_rate, window_s)
-    return with_head_tail_levels(channel, changed * gain)
-
-
 def with_head_tail_levels(
     channel: SourceChannel, changed: Float[np.ndarray, " n_samples"]
 ) -> Float[np.ndarray, " n_samples"]:

@@ -34,12 +34,6 @@ def slope(track: Track) -> float:
 def cue_slope(samples: Samples, sampling_rate: int, span: Span, category: str) -> float:
     """How much a category's cue rises over the span; NaN when it cannot be measured.
 
-    Args:
-        samples: Waveform in [-1, 1) or int16, `(n_samples,)` or `(n_channels, n_samples)`.
-        sampling_rate: In Hz.
-        span: Start and end of speech, in samples of this clip.
-        category: A key of `GRADIENTS`.
-
     Raises:
         LookupError: No such category.
         AudioError: A span outside the clip or empty, samples that are not finite.
@@ -78,10 +72,6 @@ def fit_slope_observer(
     """A slope observer whose constants are the median slopes of unmodified sources.
 
     A category that cannot be measured in any source gets NaN, and its clips get no answer.
-
-    Args:
-        sources: `(samples, sampling_rate, span)` of each, as in `cue_slope`.
-        categories: Keys of `GRADIENTS`.
 
     Raises:
         LookupError, AudioError: As `cue_slope`.

@@ -84,9 +84,7 @@ class SourceRenderer:
         self.bit_depth = bit_depth
         rows = np.atleast_2d(as_float).astype(np.float32)
         self.channels = [
-            SourceChannel(
-                row, sampling_rate, self.span, bit_depth=bit_depth, index=c, n_channels=len(rows)
-            )
+            SourceChannel(row, sampling_rate, self.span, index=c, n_channels=len(rows))
             for c, row in enumerate(rows)
         ]
 

@@ -70,10 +70,8 @@ class SourceChannel:
     """One channel and its span of speech.
 
     Attributes:
-        samples: Waveform in [-1, 1), `(n_samples,)`.
-        sampling_rate: In Hz.
+        samples, sampling_rate: Waveform in [-1, 1), and its rate in Hz.
         span: Where speech is, in samples.
-        bit_depth: Of the source file, 8 or 16.
         index, n_channels: Which channel of how many this is.
     """
 
@@ -83,12 +81,11 @@ class SourceChannel:
         sampling_rate: int,
         span: Span,
         *,
-        bit_depth: int = 16,
         index: int = 0,
         n_channels: int = 1,
     ) -> None:
         self.samples, self.sampling_rate, self.span = samples, sampling_rate, span
-        self.bit_depth, self.index, self.n_channels = bit_depth, index, n_channels
+        self.index, self.n_channels = index, n_channels
         self._shared: dict[Any, Any] = {}
 
     @property

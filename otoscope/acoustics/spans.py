@@ -12,7 +12,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
+from scipy import ndimage
 
 from otoscope.errors import InvalidValue
 
@@ -103,8 +104,8 @@ def detect(
         quietest_floor: Take the noise floor from the quietest 200 ms instead of the first. Not
             published; for clips that begin with speech.
     """
-    rms = frame_rms(samples, sampling_rate)
-    n_floor = _n_floor_frames(rms.size, sampling_rate)
+    rms, hop = frame_rms(samples, sampling_rate), _hop(sampling_rate)
+    n_floor = min(rms.size, max(1, math.ceil((round(FLOOR_S * sampling_rate) - hop + 1) / hop)))
     if quietest_floor:
         windows = np.lib.stride_tricks.sliding_window_view(rms, n_floor)
         floor = float(np.median(windows, axis=1).min())
@@ -114,11 +115,11 @@ def detect(
     # silence would pass for speech
     peak = float(rms.max())
     threshold = max(FLOOR_FACTOR * floor, PEAK_FACTOR * peak, LEAST_THRESHOLD)
-    runs = [run for run in _runs(rms >= threshold) if run.end - run.start >= MIN_RUN_FRAMES]
+    runs = [run for (run,) in ndimage.find_objects(ndimage.label(rms >= threshold)[0])]
+    runs = [run for run in runs if run.stop - run.start >= MIN_RUN_FRAMES]
     span = None
     if runs:
-        hop = _hop(sampling_rate)
-        span = Span(runs[0].start * hop, min(samples.shape[1], runs[-1].end * hop))
+        span = Span(runs[0].start * hop, min(samples.shape[1], runs[-1].stop * hop))
     return Detection(span, len(runs), threshold, floor, peak)
 
 
@@ -190,15 +191,3 @@ def decide(
 
 def _hop(sampling_rate: int) -> int:
     return max(1, round(sampling_rate * FRAME_S))
-
-
-def _n_floor_frames(n_frames: int, sampling_rate: int) -> int:
-    hop = _hop(sampling_rate)
-    head = max(1, round(FLOOR_S * sampling_rate) - hop + 1)
-    return max(1, min(n_frames, math.ceil(head / hop)))
-
-
-def _runs(active: Bool[np.ndarray, " n_frames"]) -> list[Span]:
-    """Maximal runs of true frames."""
-    bounds = np.flatnonzero(np.diff(np.concatenate([[False], active, [False]]).astype(np.int8)))
-    return [Span(int(start), int(end)) for start, end in bounds.reshape(-1, 2)]

@@ -4,8 +4,9 @@ Conventions: `t` is elapsed time over the span as a fraction, 0 to 1; progress i
 value and 1 at the end value. A direction swaps the two ends and never the curve, so a `down` clip
 is not the time reverse of its `up` clip: `quad_first_flat` is flat first in both.
 
-The published curves are closed under time reversal: `down` along the `MIRROR` of a curve is `up`
-along the curve, reversed. So an average over all curves does not depend on the label.
+The published curves are closed under time reversal: the time reverse of an `up` clip is a `down`
+clip along the same curve, or along the other quadratic one. So an average over all curves does not
+depend on the label.
 
 Source: VocalGrad, appendix B.2.
 """
@@ -22,9 +23,7 @@ from otoscope.registry import Registry, UnknownName
 
 JUMP_AT = 0.5
 
-ProgressCurve = Callable[[np.ndarray], np.ndarray]
-
-CURVES: Registry[ProgressCurve] = Registry(
+CURVES: Registry[Callable[[np.ndarray], np.ndarray]] = Registry(
     "curve",
     {
         "linear": lambda t: t,
@@ -33,18 +32,10 @@ CURVES: Registry[ProgressCurve] = Registry(
         "jump": lambda t: np.where(t < JUMP_AT, 0.0, 1.0),
     },
 )
-"""All curves that can be rendered. To add one: a line here and one in `MIRROR`.
+"""All curves that can be rendered, each from elapsed time to progress. To add one: a line here.
 
 The published benchmark has those of `design.PUBLISHED_CURVES`, whatever is added here.
 """
-
-MIRROR = {
-    "linear": "linear",
-    "quad_first_flat": "quad_last_flat",
-    "quad_last_flat": "quad_first_flat",
-    "jump": "jump",
-}
-"""By curve, its time reverse."""
 
 RAMP_S = 0.01
 

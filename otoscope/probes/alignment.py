@@ -11,6 +11,7 @@ by source and category by category: only what lies above it is evidence of share
 Source: VocalGrad, 6.3 and appendix F: absolute cosine over the 36 pairs of nine categories.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from otoscope.errors import InputError
 from otoscope.probes.files import site_columns
 from otoscope.probes.probe_set import categories_of
 from otoscope.representations.features import Features
+from otoscope.statistics.intervals import Interval, named_interval
 
 SMALLEST_NORM = 1e-12
 PAIRS_PER_SOURCE = 12
@@ -43,19 +45,17 @@ class Alignment(NamedTuple):
         cosines: Of every two directions, `(n_categories, n_categories)`; NaN where one of them is
             no longer than 1e-12.
         norms: Length of each direction, `(n_categories,)`.
-        signed: Mean cosine over unordered pairs of categories; NaN if any is.
+        signed: Mean cosine over unordered pairs of categories, with its 95 % interval from
+            resampling sources; NaN if any is.
         absolute: Mean absolute cosine over the same pairs.
-        signed_interval, absolute_interval: 95 %, from resampling sources.
         random_null: Mean absolute cosine with signs drawn at random.
     """
 
     categories: tuple[str, ...]
     cosines: Float[np.ndarray, "n_categories n_categories"]
     norms: Float[np.ndarray, " n_categories"]
-    signed: float
-    absolute: float
-    signed_interval: tuple[float, float]
-    absolute_interval: tuple[float, float]
+    signed: Interval
+    absolute: Interval
     random_null: float
 
 
@@ -70,10 +70,8 @@ def align(
     """Angles between categories at one site.
 
     Args:
-        features: Of clips in both directions.
-        site: A name.
-        categories: Which; all when empty. At least two.
-        split: Whose clips.
+        features, site, split: Hidden states of clips in both directions.
+        categories: At least two; all when empty.
         pairs_per_source: How many pairs every source must have; any number, the same for all, when
             None.
 
@@ -158,8 +156,7 @@ def angles(
     """Angles between mean changes.
 
     Args:
-        categories: Names.
-        changes: For each category and source, the same sources in the same order.
+        categories, changes: For each category and source, the same sources in the same order.
         n_resamples, seed: Of the intervals and of the random null.
     """
     n_categories, n_sources, _ = changes.shape
@@ -178,32 +175,25 @@ def angles(
         categories=categories,
         cosines=cosines,
         norms=np.linalg.norm(directions, axis=1),
-        signed=float(signed[0]),
-        absolute=float(absolute[0]),
-        signed_interval=_interval(float(signed[0]), signed_draws),
-        absolute_interval=_interval(float(absolute[0]), absolute_draws),
+        signed=_interval(float(signed[0]), signed_draws),
+        absolute=_interval(float(absolute[0]), absolute_draws),
         random_null=float(null_draws.mean()),
     )
 
 
 def alignment_table(alignments: Mapping[tuple[str, str], Alignment]) -> pa.Table:
     """One row for each model and site, keyed like `alignments`."""
-    rows = []
-    for (model, site), found in alignments.items():
-        rows.append(
-            {
-                "model": model,
-                **site_columns(site),
-                "n_pairs": len(found.categories) * (len(found.categories) - 1) // 2,
-                "signed": found.signed,
-                "signed_low": found.signed_interval[0],
-                "signed_high": found.signed_interval[1],
-                "absolute": found.absolute,
-                "absolute_low": found.absolute_interval[0],
-                "absolute_high": found.absolute_interval[1],
-                "random_null": found.random_null,
-            }
-        )
+    rows = [
+        {
+            "model": model,
+            **site_columns(site),
+            "n_pairs": math.comb(len(found.categories), 2),
+            **named_interval("signed", found.signed),
+            **named_interval("absolute", found.absolute),
+            "random_null": found.random_null,
+        }
+        for (model, site), found in alignments.items()
+    ]
     return pa.Table.from_pylist(rows)
 
 
@@ -261,6 +251,6 @@ def _means(cosines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return pairs.mean(axis=-1), np.abs(pairs).mean(axis=-1)
 
 
-def _interval(estimate: float, draws: np.ndarray) -> tuple[float, float]:
+def _interval(estimate: float, draws: np.ndarray) -> Interval:
     low, high = np.quantile(draws, [0.025, 0.975])
-    return min(float(low), estimate), max(float(high), estimate)
+    return Interval(estimate, min(float(low), estimate), max(float(high), estimate))

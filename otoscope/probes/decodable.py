@@ -22,7 +22,7 @@ from otoscope.probes.files import prediction_files, site_columns, site_order
 from otoscope.probes.predictions import PROBE, ProbeError
 from otoscope.probes.table import ALL, method_predictions
 from otoscope.statistics.clustered_pairs import clustered_difference
-from otoscope.statistics.intervals import clustered_interval
+from otoscope.statistics.intervals import UNKNOWN, Interval, clustered_interval, named_interval
 from otoscope.statistics.multiplicity import holm
 from otoscope.statistics.pairs import mcnemar_exact, paired_counts
 
@@ -30,7 +30,6 @@ SHARES = (
     "encoded_not_said", "said_not_encoded", "encoded", "said", "encoded_where_wrong",
     "control_where_wrong", "beyond_guessing", "encoded_less_said",
 )  # fmt: skip
-ENDS = ("", "_low", "_high")
 
 COLUMNS = pa.schema(
     {
@@ -39,7 +38,9 @@ COLUMNS = pa.schema(
         **dict.fromkeys(("position", "category", "method"), pa.string()),
         **dict.fromkeys(("n", "n_not_asked", "n_sources", "n_seeds"), pa.int64()),
         **dict.fromkeys(("both", "only_probe", "only_answer", "neither"), pa.int64()),
-        **dict.fromkeys((name + end for name in SHARES for end in ENDS), pa.float64()),
+        **dict.fromkeys(
+            (c for name in SHARES for c in named_interval(name, UNKNOWN)), pa.float64()
+        ),
         **dict.fromkeys(("p_mcnemar", "p_holm"), pa.float64()),
     }
 )
@@ -139,30 +140,24 @@ def shares(items: JoinedItems) -> dict[str, Any]:
     first, wrong = _first_seed(seeds), ~answered
     counts = paired_counts(probed[first], answered[first])
     control_right = np.concatenate([right[wrong] for right in controls] or [probed[:0]])
+    control_at = np.tile(np.flatnonzero(wrong), len(controls))
+
+    def share(right: np.ndarray, at: Any = slice(None)) -> Interval:
+        return clustered_interval(right, sources[at], groups=categories[at])
+
     intervals = {
-        "encoded_not_said": clustered_interval(probed & wrong, sources, groups=categories),
-        "said_not_encoded": clustered_interval(answered & ~probed, sources, groups=categories),
-        "encoded": clustered_interval(probed, sources, groups=categories),
-        "said": clustered_interval(answered, sources, groups=categories),
-        "encoded_where_wrong": clustered_interval(
-            probed[wrong], sources[wrong], groups=categories[wrong]
-        ),
-        "control_where_wrong": clustered_interval(
-            control_right,
-            np.tile(sources[wrong], len(controls)),
-            groups=np.tile(categories[wrong], len(controls)),
-        ),
+        "encoded_not_said": share(probed & wrong),
+        "said_not_encoded": share(answered & ~probed),
+        "encoded": share(probed),
+        "said": share(answered),
+        "encoded_where_wrong": share(probed[wrong], wrong),
+        "control_where_wrong": share(control_right, control_at),
         "beyond_guessing": clustered_difference(
             probed & wrong, ~probed & wrong, sources, groups=categories
         ),
         "encoded_less_said": clustered_difference(probed, answered, sources, groups=categories),
     }
-    ends = {
-        name + end: value
-        for name, interval in intervals.items()
-        for end, value in zip(ENDS, interval, strict=True)
-    }
-    return {
+    row: dict[str, Any] = {
         "n": counts.n,
         "n_sources": len(np.unique(sources)),
         "n_seeds": len(np.unique(seeds)),
@@ -170,9 +165,11 @@ def shares(items: JoinedItems) -> dict[str, Any]:
         "only_probe": counts.only_first,
         "only_answer": counts.only_second,
         "neither": counts.neither,
-        **ends,
         "p_mcnemar": mcnemar_exact(counts),
     }
+    for name, interval in intervals.items():
+        row |= named_interval(name, interval)
+    return row
 
 
 def _first_seed(seeds: np.ndarray) -> np.ndarray:

@@ -1,6 +1,5 @@
 """Files of a folder of probes: what is read from it, and how its tables are written and shown."""
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from otoscope.atomic import write_atomic
+from otoscope.claims import FolderKind
 from otoscope.probes.predictions import PROBE, RIDGE, ProbeError
 from otoscope.representations.sites import site_of
 
+PROBES = FolderKind(
+    "set of probes", "run.json", ProbeError, (".*",), frozenset({"named"}), "choose another folder"
+)
 MISSING = "–"
 
 
@@ -22,14 +25,12 @@ def read_about(folder: Path) -> dict[str, Any]:
     Raises:
         ProbeError: There is none, or it cannot be read.
     """
-    try:
-        return dict(json.loads((folder / "run.json").read_text(encoding="utf-8")))
-    except OSError:
+    about = PROBES.read(folder)
+    if about is None:
         raise ProbeError(
             f"{folder} holds no probes; train them with `python -m trainers.linear_probe`"
-        ) from None
-    except ValueError as error:
-        raise ProbeError(f"{folder}/run.json cannot be read: {error}") from error
+        )
+    return about
 
 
 def prediction_files(folder: str | Path) -> dict[tuple[str, str], Path]:
@@ -67,9 +68,7 @@ def site_columns(site: str) -> dict[str, Any]:
 
 def write_parquet(table: pa.Table, path: Path) -> None:
     """Writes a table so that it is either complete or as it was."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
-    write_atomic(path, sink.getvalue().to_pybytes())
+    write_atomic(path, lambda to: pq.write_table(table, to))
 
 
 def write_tables(folder: Path, table: pa.Table) -> None:

@@ -145,10 +145,8 @@ def predictions(data: ProbeData, config: ProbeConfig) -> pa.Table:
         SplitError: Rows cannot be split as requested.
         ValueError: Features are not finite.
     """
-    tables = list(_of_probes(data, config))
-    if config.ridge:
-        tables.append(_of_ridge(data, config))
-    return pa.concat_tables(tables)
+    baseline = [_of_ridge(data, config)] if config.ridge else []
+    return pa.concat_tables([*_of_probes(data, config), *baseline])
 
 
 def _of_probes(data: ProbeData, config: ProbeConfig) -> Iterator[pa.Table]:
@@ -175,11 +173,8 @@ def _of_ridge(data: ProbeData, config: ProbeConfig) -> pa.Table:
     )
     train, test = data.scaled(split)
     train_labels, test_labels = data.labellings(split, config.n_controls, seed)
-    sources, test_sources = (
-        rows["source_id"][at]
-        for rows, at in ((data.train_rows, split.train), (data.test_rows, split.test))
-    )
-    found = ridge(train, train_labels, sources, test, test_sources)
+    sources = data.train_rows["source_id"][split.train]
+    found = ridge(train, train_labels, sources, test, data.test_rows["source_id"][split.test])
     return _table(
         data.test_rows, split, RIDGE, seed, test_labels, found.scores, penalties=found.penalties
     )

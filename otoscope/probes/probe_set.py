@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from threadpoolctl import threadpool_limits
 
 from otoscope.atomic import write_atomic
-from otoscope.claims import FolderKind
+from otoscope.probes.files import PROBES
 from otoscope.probes.predictions import (
     PREDICTIONS,
     ProbeConfig,
@@ -39,9 +39,6 @@ SCHEMA = 1
 PROBES_VERSION = 1
 """Rises whenever a number may change."""
 
-PROBES = FolderKind(
-    "set of probes", "run.json", ProbeError, (".*",), frozenset({"named"}), "choose another folder"
-)
 FLOAT64, FLOAT32 = 8, 4
 GIB = 2**30
 
@@ -221,7 +218,17 @@ def plan_probes(
             config.splits(train_rows, test_rows, config.seeds[0])
         except ValueError as error:
             raise ProbeError(f"{category}: {error}") from error
-    _claim(probes)
+    PROBES.claim(
+        probes.folder,
+        {
+            "schema": SCHEMA,
+            "version": PROBES_VERSION,
+            "features": compared_description(features),
+            "asked": None if probes._same else compared_description(test_features),
+            "settings": asdict(config),
+            "named": names_of(features),
+        },
+    )
     return probes
 
 
@@ -270,21 +277,6 @@ def _validate_present(
             f"{features.folder} has no {what} {', '.join(absent)}; it has "
             f"{', '.join(present) or 'none'}"
         )
-
-
-def _claim(probes: ProbeSet) -> None:
-    tested = None if probes._same else compared_description(probes.test_features)
-    PROBES.claim(
-        probes.folder,
-        {
-            "schema": SCHEMA,
-            "version": PROBES_VERSION,
-            "features": compared_description(probes.features),
-            "asked": tested,
-            "settings": asdict(probes.config),
-            "named": names_of(probes.features),
-        },
-    )
 
 
 def _as_name(text: str) -> str:

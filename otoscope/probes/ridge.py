@@ -89,10 +89,7 @@ def ridge(
 class _Principal(NamedTuple):
     """Rows in the coordinates in which the training rows do not covary.
 
-    Attributes:
-        rows: Training rows, `(n_items, rank)`.
-        test: Rows to predict, `(n_test, rank)`.
-        variances: Sum of squares of each column of `rows`, `(rank,)`.
+    `variances` are the sums of squares of the columns of `rows`, the training rows.
     """
 
     rows: Float[np.ndarray, "n_items rank"]
@@ -103,16 +100,14 @@ class _Principal(NamedTuple):
 def _principal(scaled: np.ndarray, test: np.ndarray) -> _Principal:
     """By the smaller of the two Gram matrices of the training rows."""
     rows, test = scaled.astype(np.float64), test.astype(np.float64)
-    if rows.shape[0] >= rows.shape[1]:
-        variances, axes = np.linalg.eigh(rows.T @ rows)
-        kept = variances > NEGLIGIBLE * variances[-1]
-        axes = axes[:, kept]
-        return _Principal(rows @ axes, test @ axes, variances[kept])
-    variances, axes = np.linalg.eigh(rows @ rows.T)
+    wide = rows.shape[0] < rows.shape[1]
+    variances, axes = np.linalg.eigh(rows @ rows.T if wide else rows.T @ rows)
     kept = variances > NEGLIGIBLE * variances[-1]
-    length = np.sqrt(variances[kept])
-    axes = axes[:, kept]
-    return _Principal(axes * length, test @ (rows.T @ (axes / length)), variances[kept])
+    variances, axes = variances[kept], axes[:, kept]
+    if wide:
+        length = np.sqrt(variances)
+        return _Principal(axes * length, test @ (rows.T @ (axes / length)), variances)
+    return _Principal(rows @ axes, test @ axes, variances)
 
 
 def _without_own_source(

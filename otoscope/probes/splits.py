@@ -13,7 +13,7 @@ TRAIN, TEST = ("train", "validation"), "test"
 """The published training set is our `train` and `validation` together."""
 
 ProbeColumns = Mapping[str, np.ndarray]
-"""Columns of rows: `source_id`, `split` and `label` at least; a negative label stands for none."""
+"""Rows of one category: `source_id`, `split` and `label` at least; a negative label is none."""
 
 
 class SplitError(InputError, ValueError):
@@ -21,13 +21,7 @@ class SplitError(InputError, ValueError):
 
 
 class ProbeSplit(NamedTuple):
-    """Row indices of one probe.
-
-    Attributes:
-        fold: Number of the cross-validation fold; 0 without cross-validation.
-        train: Rows to train on.
-        test: Rows to test on.
-    """
+    """Row indices of one probe; `fold` is 0 without cross-validation."""
 
     fold: int
     train: Int[np.ndarray, " n_train"]
@@ -37,25 +31,22 @@ class ProbeSplit(NamedTuple):
 def published_split(train_rows: ProbeColumns, test_rows: ProbeColumns) -> list[ProbeSplit]:
     """Trains on the splits `train` and `validation`, tests on `test`.
 
-    Args:
-        train_rows, test_rows: Rows of one category; often the same.
-
     Raises:
         SplitError: There are no such rows, a source is in both, or the training rows do not have
             exactly two labels.
     """
     train = np.flatnonzero(_labelled(train_rows) & np.isin(train_rows["split"], TRAIN))
     test = np.flatnonzero(_labelled(test_rows) & (test_rows["split"] == TEST))
-    if not len(train):
-        raise SplitError(
-            f"no rows of the splits train and validation, only of {_splits(train_rows)}; extract "
-            "features of those too, or cross-validate with `--probe-split grouped`"
-        )
-    if not len(test):
-        raise SplitError(
-            f"no rows of the split test, only of {_splits(test_rows)}; extract features of it too, "
-            "or cross-validate with `--probe-split grouped`"
-        )
+    for found, rows, wanted in (
+        (train, train_rows, "the splits train and validation"),
+        (test, test_rows, "the split test"),
+    ):
+        if not len(found):
+            present = ", ".join(sorted(set(rows["split"].tolist()))) or "no split at all"
+            raise SplitError(
+                f"no rows of {wanted}, only of {present}; extract their features too, or "
+                "cross-validate with `--probe-split grouped`"
+            )
     split = ProbeSplit(0, train, test)
     _validate(split, train_rows, test_rows)
     return [split]
@@ -68,11 +59,6 @@ def grouped_split(
 
     Sources are assigned to folds at random, so folds differ in size by one source at most. A source
     has the same fold in every category that has the same sources, and in both sets of rows.
-
-    Args:
-        train_rows, test_rows: Rows of one category; often the same.
-        n_folds: Number of folds.
-        seed: Of the assignment.
 
     Raises:
         SplitError: Fewer than two folds or fewer sources than folds, a row without a source, or
@@ -136,10 +122,6 @@ def _half(names: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _labelled(rows: ProbeColumns) -> np.ndarray:
     return rows["label"] >= 0
-
-
-def _splits(rows: ProbeColumns) -> str:
-    return ", ".join(sorted(set(rows["split"].tolist()))) or "no split at all"
 
 
 def _validate(split: ProbeSplit, train_rows: ProbeColumns, test_rows: ProbeColumns) -> None:

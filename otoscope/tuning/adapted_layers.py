@@ -56,11 +56,6 @@ class AdaptedLayers:
 def plan_scope(model: Any, model_type: str, scope: str) -> AdaptedLayers:
     """The layers of a model that a scope selects.
 
-    Args:
-        model: The transformers model, without an adapter.
-        model_type: As its `config.json` has it.
-        scope: A name in `SCOPES`.
-
     Raises:
         TuningError: There is no such scope, a part of it has no layer, the output layer is missing
             or quantised, or the model has an adapter.

@@ -29,8 +29,7 @@ def add_adapter(
 
     Args:
         model: The transformers model, or a part of one with the same names; changed in place.
-        layers: From `plan_scope`.
-        config: Rank, alpha, dropout and seed.
+        layers, config: Where the adapter is added, and how.
         dropout: Set during training to the items of the forward pass.
 
     Raises:
@@ -89,13 +88,7 @@ def save_adapter(
     """Writes `adapter_model.safetensors` and `adapter_config.json`.
 
     Weights of the base model are left out. PEFT would add those of an output layer, which can be
-    half a gigabyte.
-
-    Args:
-        tuned: From `add_adapter`.
-        folder: Created when absent.
-        base: Path or Hub name of the base model.
-        revision: Its commit.
+    half a gigabyte. `base` is the base model's path or Hub name, `revision` its commit.
     """
     with without_peft_warnings():
         tuned.save_pretrained(str(folder), save_embedding_layers=False)

@@ -51,10 +51,9 @@ class TrainableHead:
     """An output layer with an adapter, and the cached hidden states it is trained on.
 
     Args:
-        tuned: An `OutputLayer` with its adapter, from `add_adapter`.
+        tuned, dropout: An `OutputLayer` with its adapter, and the dropout of `add_adapter`.
         examples: Clips and answers.
         states: Of all clips of the examples, in their order.
-        dropout: That of `add_adapter`.
     """
 
     max_clips: int | None = None
@@ -108,8 +107,7 @@ def read_head(name: str, revision: str | None, dtype: str) -> torch.Tensor:
     Where the layer shares them with the embeddings, those are read.
 
     Args:
-        name: A local folder or a Hub repository.
-        revision: Of the repository.
+        name, revision: A local folder, or a Hub repository and its revision.
         dtype: Of the cached hidden states.
 
     Raises:

@@ -10,9 +10,6 @@ class ValidationResult(NamedTuple):
     """Scores of the validation clips after some steps.
 
     Attributes:
-        step: Number of steps.
-        n_clips, n_sources: Of validation.
-        loss: Mean.
         generated: Share whose right answer greedy decoding generates, with its interval by source.
         preferred: Share whose right answer is more likely than the others.
     """

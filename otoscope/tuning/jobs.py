@@ -41,9 +41,7 @@ class TrainingJob:
     """Everything that a training needs beside its config.
 
     Attributes:
-        trainable: The model with its adapter.
-        examples: Clips and answers, and their split.
-        layers: The adapted layers.
+        trainable, examples, layers: What is trained, on what, and where.
         about: All that decides the weights beside the config, ready for JSON.
         decode: Tokens to text.
         n_no_effect: Clips left out because their transform has no effect.

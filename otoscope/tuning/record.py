@@ -13,15 +13,7 @@ from otoscope.tuning.scopes import SCOPES
 from otoscope.version import __version__
 
 FINISHED = FolderKind("adapter", "training.json", TuningError)
-"""The record of a finished adapter."""
-
-
-def write_record(
-    folder: Path, begun: Mapping[str, Any], layers: AdaptedLayers, history: TrainingHistory
-) -> None:
-    """Writes it; from then on the adapter counts as finished."""
-    record = {"begun": begun, "modules": list(layers.modules), "history": history.plain()}
-    FINISHED.write(folder, record)
+"""An adapter counts as finished once this record is written."""
 
 
 def card_values(
@@ -36,41 +28,27 @@ def card_values(
 
     Args:
         begun: Model, data and config of the training.
-        config: How it was trained.
-        layers: The adapted layers.
-        history: Losses and validations.
+        config, layers, history: Of the training.
         answers: A line for each answer and its tokens.
         base: The base model's path or Hub name.
     """
     model = begun["model"]
-    family = FAMILIES[model["model_type"]]
     return {
+        **begun,
         "base": base if "commit" in model else Path(base).resolve().name,
         "hub_base": base if "commit" in model else None,
         "revision": model.get("commit") or f"content {model['content'][:16]}",
-        "model_type": model["model_type"],
-        "dtype": model["dtype"],
-        "categories": begun["categories"],
-        "prompt": begun["prompt"],
         "dataset": Path(begun["dataset"]).name,
-        "data_sha256": begun["data_sha256"],
-        "n_train": begun["n_train"],
-        "n_validation": begun["n_validation"],
         "by_clip": begun["split"] == "paper",
         "from_states": begun["learnt_from"] == "states",
-        "scope": layers.scope,
         "scope_description": SCOPES[layers.scope].description,
-        "kinds": layers.kinds(),
-        "n_modules": len(layers.modules),
-        "n_parameters": layers.n_parameters(config.rank),
+        "layers": layers,
         "tied": layers.tied and layers.head in layers.modules,
         "settings": config,
-        "n_steps": len(history.losses),
-        "first_loss": history.losses[0],
-        "last_loss": history.losses[-1],
+        "losses": history.losses,
         "validations": [_row(v) for v in history.validations],
         "answers": answers,
-        "random_weights_only": family.proven != "real weights",
+        "random_weights_only": FAMILIES[model["model_type"]].proven != "real weights",
         "version": __version__,
     }
 

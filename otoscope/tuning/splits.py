@@ -26,10 +26,6 @@ def by_source(rows: TrainingColumns, seed: int) -> TrainValidationSplit:
 
     Where the dataset has a split `validation`, that is it. Otherwise a random tenth of the sources.
 
-    Args:
-        rows: Of the splits `train` and `validation`.
-        seed: Of the draw.
-
     Raises:
         TuningError: There is one source only, or one that is in both splits.
     """

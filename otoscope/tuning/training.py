@@ -7,6 +7,7 @@ gradients are accumulated and reduced as accelerate does.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol, runtime_checkable
 
@@ -89,10 +90,7 @@ def train(
     """Trains to the end, from the latest checkpoint if there is one.
 
     Args:
-        trainable: A model with an adapter.
-        examples: Clips and answers, and their split.
-        config: Everything else that decides the weights.
-        checkpoints: Of this training.
+        trainable, examples, config, checkpoints: What is trained, on what, how, and from where.
         group: The processes; one when None.
         progress: Of the steps.
         every: Steps from one checkpoint to the next.
@@ -121,22 +119,21 @@ def train(
     return loop.history
 
 
+@dataclass
 class _Loop:
     """What changes from step to step."""
 
-    def __init__(
-        self,
-        trainable: Trainable,
-        examples: TrainingExamples,
-        config: TrainingConfig,
-        checkpoints: Checkpoints,
-        group: ProcessGroup,
-        progress: Progress,
-    ) -> None:
-        self.trainable, self.examples, self.config = trainable, examples, config
-        self.checkpoints, self.group, self.progress = checkpoints, group, progress
-        self.weights = trainable_parameters(trainable.tuned)
-        self.share = config.clips_per_process(group.num_processes)
+    trainable: Trainable
+    examples: TrainingExamples
+    config: TrainingConfig
+    checkpoints: Checkpoints
+    group: ProcessGroup
+    progress: Progress
+
+    def __post_init__(self) -> None:
+        config = self.config
+        self.weights = trainable_parameters(self.trainable.tuned)
+        self.share = config.clips_per_process(self.group.num_processes)
         self.optimizer = torch.optim.AdamW(
             self.weights.values(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
@@ -269,8 +266,7 @@ class _Loop:
         """Scores of all processes, `(n, 3)`, in the order of the clips."""
         world = self.group.num_processes
         sent = torch.zeros(-(-n // world), len(ClipScore._fields), device=self.device)
-        for index, score in enumerate(own):
-            sent[index] = sent.new_tensor(score)
+        sent[: len(own)] = sent.new_tensor(own).reshape(-1, sent.shape[1])
         gathered = self.group.gather(sent[None]).reshape(world, *sent.shape)
         return gathered.transpose(0, 1).flatten(0, 1)[:n].cpu().double().numpy()
 

@@ -26,11 +26,10 @@ class TrainableModel:
     """A model with an adapter, and the clips it is trained on.
 
     Args:
-        model: With its processor.
-        tuned: Its network with an adapter, from `add_adapter`.
+        model, tuned, dropout: With its processor; its network with an adapter, and the dropout of
+            `add_adapter`.
         examples: Clips and answers.
         fill: Question's id to the question with its audio.
-        dropout: That of `add_adapter`.
         clips_per_pass: Most clips in a forward pass when training is not reproducible; halved when
             memory runs out.
         checkpointing: Store only the input of each layer, and compute the rest again: less memory,
@@ -63,26 +62,23 @@ class TrainableModel:
         Raises:
             TuningError: A clip does not fit into memory.
         """
-        losses: list[float] = []
-        for _, batch in in_batches(
-            self.batch_size, indices, lambda own: self._backward(own, epoch)
-        ):
-            losses += self._unless_full(batch)
-        return losses
+        return self._by_batch(indices, lambda own: self._backward(own, epoch))
 
     def evaluate(self, indices: Sequence[int]) -> list[ClipScore]:
         """See `Trainable`."""
-        scores: list[ClipScore] = []
-        for _, batch in in_batches(self.batch_size, indices, self._evaluate):
-            scores += self._unless_full(batch)
-        return scores
+        return self._by_batch(indices, self._evaluate)
 
-    def _unless_full(self, results: Any) -> Any:
-        if results is None:
-            raise TuningError(
-                "out of memory with one clip a pass; try --gradient-checkpointing, --dtype "
-                "bfloat16, a smaller --scope, or --scope lm_head with --features"
-            )
+    def _by_batch(
+        self, indices: Sequence[int], process: Callable[[Sequence[int]], list[Any]]
+    ) -> list[Any]:
+        results: list[Any] = []
+        for _, batch in in_batches(self.batch_size, indices, process):
+            if batch is None:
+                raise TuningError(
+                    "out of memory with one clip a pass; try --gradient-checkpointing, --dtype "
+                    "bfloat16, a smaller --scope, or --scope lm_head with --features"
+                )
+            results += batch
         return results
 
     def _backward(self, indices: Sequence[int], epoch: int) -> list[float]:

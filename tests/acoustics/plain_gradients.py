@@ -29,6 +29,15 @@ LEVELS = {  # category -> tier -> strength
 }
 
 
+MIRROR = {
+    "linear": "linear",
+    "quad_first_flat": "quad_last_flat",
+    "quad_last_flat": "quad_first_flat",
+    "jump": "jump",
+}
+"""By curve, its time reverse."""
+
+
 def curve_value(curve, t):
     return {
         "linear": lambda: t,

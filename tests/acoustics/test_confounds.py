@@ -10,12 +10,11 @@ from synthetic_speech import speech_like
 from otoscope.acoustics.confounds import (
     ClipContrasts,
     Confounds,
-    contrasts,
     intends,
     measure_confounds,
     measured_in,
 )
-from otoscope.acoustics.contrasts import CONTRASTS
+from otoscope.acoustics.contrasts import CONTRASTS, contrasts
 from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.spans import Span

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_gradients import MIRROR
 from scipy import integrate
 from synthetic_speech import speech_like as loud_speech
 
@@ -20,7 +21,7 @@ from otoscope.acoustics.measures import MEASURES
 from otoscope.acoustics.rendering import NotApplicable, SourceRenderer
 from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.spans import Span
-from otoscope.acoustics.trajectories import CURVES, MIRROR, Trajectory, glide
+from otoscope.acoustics.trajectories import CURVES, Trajectory, glide
 
 RATE = 16_000
 SPAN = Span(4_000, 14_100)

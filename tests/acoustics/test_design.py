@@ -12,7 +12,7 @@ from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.gradients.speaking_speed import elapsed
 from otoscope.acoustics.rendering import SourceRenderer
 from otoscope.acoustics.spans import Span
-from otoscope.acoustics.trajectories import CURVES, MIRROR, Trajectory
+from otoscope.acoustics.trajectories import CURVES, Trajectory
 from otoscope.acoustics.transforms import GradientTransform
 
 # Curve, tier and direction of the published ids, a line for each curve of each tier.
@@ -41,7 +41,6 @@ def renderer():
 def toy_curve(monkeypatch):
     """A curve of one more shape, added as a contributor would."""
     monkeypatch.setitem(CURVES, "cosine", lambda t: 0.5 - 0.5 * np.cos(np.pi * t))
-    monkeypatch.setitem(MIRROR, "cosine", "cosine")
     return "cosine"
 
 

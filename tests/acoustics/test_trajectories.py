@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from plain_gradients import MIRROR
 
 from otoscope.acoustics.design import LABELS
-from otoscope.acoustics.trajectories import CURVES, MIRROR, Trajectory, steered
+from otoscope.acoustics.trajectories import CURVES, Trajectory, steered
 
 # progress at t = 0, 1/4, 1/2, 3/4, 1
 AT_QUARTERS = {

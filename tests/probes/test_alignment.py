@@ -85,8 +85,8 @@ def test_angles_are_those_of_a_plain_loop(tmp_path):
     order = [("volume", "speed", "echo").index(name) for name in found.categories]
     assert found.cosines == pytest.approx(cosines[np.ix_(order, order)])
     pairs = [cosines[a, b] for a, b in combinations(range(3), 2)]
-    assert found.signed == pytest.approx(np.mean(pairs))
-    assert found.absolute == pytest.approx(np.mean(np.abs(pairs)))
+    assert found.signed.estimate == pytest.approx(np.mean(pairs))
+    assert found.absolute.estimate == pytest.approx(np.mean(np.abs(pairs)))
 
 
 def test_angles_worked_by_hand():
@@ -98,10 +98,10 @@ def test_angles_worked_by_hand():
         np.array([[1, -1, root], [-1, 1, -root], [root, -root, 1]])
     )
     assert found.norms == pytest.approx([3, 2, np.sqrt(2)])
-    assert found.signed == pytest.approx(-1 / 3)
-    assert found.absolute == pytest.approx((1 + 2 * root) / 3)
+    assert found.signed.estimate == pytest.approx(-1 / 3)
+    assert found.absolute.estimate == pytest.approx((1 + 2 * root) / 3)
     # The two sources differ in the length of one direction only, so no resample moves an angle.
-    assert found.signed_interval == pytest.approx((-1 / 3, -1 / 3))
+    assert found.signed[1:] == pytest.approx((-1 / 3, -1 / 3))
 
 
 def test_a_direction_without_length_has_no_angle():
@@ -109,7 +109,7 @@ def test_a_direction_without_length_has_no_angle():
     found = angles(("still", "b", "c"), changes)
     assert np.isnan(found.cosines[0]).all()
     assert found.cosines[1, 2] == 0
-    assert np.isnan([found.signed, found.absolute]).all()
+    assert np.isnan([found.signed.estimate, found.absolute.estimate]).all()
 
 
 def test_intervals_are_those_of_a_plain_bootstrap():
@@ -121,7 +121,7 @@ def test_intervals_are_those_of_a_plain_bootstrap():
         means = changes[:, rng.integers(12, size=12)].mean(axis=1)
         means /= np.linalg.norm(means, axis=1, keepdims=True)
         plain.append(np.mean([abs(means[a] @ means[b]) for a, b in combinations(range(3), 2)]))
-    assert found.absolute_interval == pytest.approx(np.quantile(plain, [0.025, 0.975]), abs=0.02)
+    assert found.absolute[1:] == pytest.approx(np.quantile(plain, [0.025, 0.975]), abs=0.02)
 
 
 def test_noise_is_no_more_aligned_than_by_chance():
@@ -130,7 +130,9 @@ def test_noise_is_no_more_aligned_than_by_chance():
         angles(("a", "b", "c"), rng.standard_normal((3, 20, 40)), n_resamples=50) for _ in range(40)
     ]
     random_null = np.mean([found.random_null for found in many])
-    assert np.mean([found.absolute for found in many]) == pytest.approx(random_null, abs=0.02)
+    assert np.mean([found.absolute.estimate for found in many]) == pytest.approx(
+        random_null, abs=0.02
+    )
     # In 40 dimensions a cosine has variance 1/40, so its mean size is √(2/π/40) = 0.126.
     assert random_null == pytest.approx(0.126, abs=0.01)
 
@@ -141,7 +143,7 @@ def test_a_direction_that_sources_share_is_beyond_chance():
     changes = np.random.default_rng(5).standard_normal((3, 500, 40))
     changes[:, :, 0] += 0.4
     found = angles(("a", "b", "c"), changes, n_resamples=200)
-    assert found.absolute == pytest.approx(0.16 / 0.24, abs=0.1)
+    assert found.absolute.estimate == pytest.approx(0.16 / 0.24, abs=0.1)
     assert found.random_null == pytest.approx(0.126, abs=0.02)
 
 
@@ -162,15 +164,15 @@ def test_opposed_directions_have_a_negative_cosine_and_one_axis_is_high_by_chanc
 
     found = align(features(tmp_path / "f", states_of), "text.2", categories=("volume", "echo"))
     assert found.cosines[0, 1] < -0.95
-    assert found.signed_interval[1] < -0.95
-    assert min(found.absolute, found.random_null) > 0.95
+    assert found.signed.high < -0.95
+    assert min(found.absolute.estimate, found.random_null) > 0.95
 
 
 def test_the_table_has_a_row_a_model_and_site(tmp_path):
     found = align(features(tmp_path / "f", noisy), "text.2")
     (row,) = alignment_table({("base", "text.2"): found}).to_pylist()
     assert (row["model"], row["layer"], row["n_pairs"]) == ("base", 2, 3)
-    assert row["absolute"] == found.absolute
+    assert row["absolute"] == found.absolute.estimate
 
 
 def drop(rows, **values):

@@ -177,5 +177,5 @@ def test_folders_without_probes_are_rejected(tmp_path):
     with pytest.raises(ProbeError, match="no predictions yet"):
         probe_table(tmp_path / "p")
     (tmp_path / "p" / "run.json").write_text("{half")
-    with pytest.raises(ProbeError, match=r"run\.json cannot be read"):
+    with pytest.raises(ProbeError, match=r"run\.json is not readable"):
         probe_table(tmp_path / "p")

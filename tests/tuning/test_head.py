@@ -1,4 +1,4 @@
-"""An output layer learns from kept states what it learns through the model."""
+"""Training an output layer from cached hidden states equals training through the model."""
 
 import json
 
@@ -55,9 +55,9 @@ def seen(model, n, at_once=4):
 
 
 def tuned(folder, trainable, examples, settings):
-    kept = Checkpoints(folder, print)
-    kept.folder.mkdir(parents=True)
-    history = train(trainable, examples, settings, kept)
+    checkpoints = Checkpoints(folder, print)
+    checkpoints.folder.mkdir(parents=True)
+    history = train(trainable, examples, settings, checkpoints)
     return {name: w.detach() for name, w in trainable_parameters(trainable.tuned).items()}, history
 
 
@@ -66,10 +66,11 @@ def tuned(folder, trainable, examples, settings):
 def test_the_weights_are_those_of_training_through_the_model(family, dropout, tmp_path):
     folder = tiny.save(getattr(tiny, family)(), tmp_path / family, scale=1.0)
     about = {"n": N, "dropout": dropout, "epochs": 4, "learning_rate": 1e-2}
-    through, examples, settings, _ = tiny_job(folder, **about)
-    kept = on_states(read_head(folder, None, "float32"), examples, seen(through.model, N), settings)
-    model, history = tuned(tmp_path / "model", through, examples, settings)
-    states, again = tuned(tmp_path / "states", kept, examples, settings)
+    trainable, examples, settings, _ = tiny_job(folder, **about)
+    weight = read_head(folder, None, "float32")
+    head = on_states(weight, examples, seen(trainable.model, N), settings)
+    model, history = tuned(tmp_path / "model", trainable, examples, settings)
+    states, again = tuned(tmp_path / "states", head, examples, settings)
     assert model.keys() == states.keys()
     for name, weight in model.items():
         assert (weight - states[name]).norm() <= 1e-5 * weight.norm(), name
@@ -83,11 +84,11 @@ def test_in_bfloat16_too_where_states_were_seen_one_by_one(tmp_path):
     made = tiny.qwen2_audio()
     made[0].to(torch.bfloat16)
     folder = tiny.save(made, tmp_path / "half", scale=1.0)
-    through, examples, settings, _ = tiny_job(folder, n=N, epochs=2, learning_rate=1e-2)
+    trainable, examples, settings, _ = tiny_job(folder, n=N, epochs=2, learning_rate=1e-2)
     weight = read_head(folder, None, "bfloat16")
-    kept = on_states(weight, examples, seen(through.model, N, at_once=1), settings)
-    model, _ = tuned(tmp_path / "model", through, examples, settings)
-    states, _ = tuned(tmp_path / "states", kept, examples, settings)
+    head = on_states(weight, examples, seen(trainable.model, N, at_once=1), settings)
+    model, _ = tuned(tmp_path / "model", trainable, examples, settings)
+    states, _ = tuned(tmp_path / "states", head, examples, settings)
     for name, own in model.items():
         assert own.dtype == torch.float32, "what is trained keeps its precision"
         assert (own - states[name]).norm() <= 1e-5 * own.norm(), name
@@ -95,11 +96,11 @@ def test_in_bfloat16_too_where_states_were_seen_one_by_one(tmp_path):
 
 @pytest.mark.parametrize("family", sorted(set(tiny_others.OTHERS) - {"phi4_multimodal"}))
 def test_of_every_family_states_predict_what_the_model_does(family, tmp_path, monkeypatch):
-    through, examples, settings, _ = tiny_job_of(opening(family, tmp_path, monkeypatch), n=8)
+    trainable, examples, settings, _ = tiny_job_of(opening(family, tmp_path, monkeypatch), n=8)
     weight = read_head(str(tmp_path), None, "float32")
-    kept = on_states(weight, examples, seen(through.model, 8), settings)
+    head = on_states(weight, examples, seen(trainable.model, 8), settings)
     for place in (0, 3):
-        whole, own = through.evaluate([place])[0], kept.evaluate([place])[0]
+        whole, own = trainable.evaluate([place])[0], head.evaluate([place])[0]
         assert own.loss == pytest.approx(whole.loss, rel=1e-5)
         assert own[1:] == whole[1:]
 
@@ -120,18 +121,18 @@ class TestPlanted:
         states = rng.normal(0, 0.3, (N_PLANTED, 3, 8)).astype(np.float32)
         states[:, [0, 1, 2], [0, 1, 2]] += 3
         states[:, 0, 7] += strength * (2 * np.array(columns["label"]) - 1)
-        kept = Targets(
+        cached = Targets(
             states.reshape(-1, 8),
             np.array([ids for _, ids in answers]).ravel(),
             np.repeat(np.arange(N_PLANTED), 3),
         )
         weight = torch.randn(12, 8, generator=torch.Generator().manual_seed(0))
-        trainable = on_states(weight, examples, kept, settings)
+        trainable = on_states(weight, examples, cached, settings)
         _, history = tuned(tmp_path, trainable, examples, settings)
         assert history.validations[0].generated.estimate < 0.5
         return history.validations[-1]
 
-    def test_a_planted_effect_is_fitted(self, tmp_path):
+    def test_a_planted_label_is_decoded(self, tmp_path):
         last = self.last_validation(tmp_path, 3.0)
         assert (last.generated.estimate, last.preferred.estimate) == (1.0, 1.0)
 
@@ -161,7 +162,7 @@ class TestReadingTheHead:
         assert torch.equal(read_head(str(tmp_path), None, "float32"), model.lm_head.weight)
 
     @pytest.mark.parametrize(
-        ("spoil", "named"),
+        ("change", "named"),
         [
             (lambda w: w.pop(NAME), "no output layer that is one matrix, but nothing"),
             (
@@ -174,11 +175,11 @@ class TestReadingTheHead:
             ),
         ],
     )
-    def test_missing_or_quantised_it_is_rejected(self, tmp_path, spoil, named):
+    def test_missing_or_quantised_it_is_rejected(self, tmp_path, change, named):
         model, _ = tiny.qwen2_audio()
         model.save_pretrained(tmp_path)
         weights = load_file(tmp_path / "model.safetensors")
-        spoil(weights)
+        change(weights)
         save_file(weights, tmp_path / "model.safetensors")
         with pytest.raises(TuningError, match=named):
             read_head(str(tmp_path), None, "float32")

@@ -38,9 +38,9 @@ def job(checkpoint, n=N, **settings):
 def tuned(folder, job, *, notes=None, **options):
     """`(weights, history)` after training to the end."""
     trainable, examples, settings, _ = job
-    kept = Checkpoints(folder, (notes if notes is not None else []).append)
-    kept.folder.mkdir(parents=True, exist_ok=True)
-    history = train(trainable, examples, settings, kept, **options)
+    checkpoints = Checkpoints(folder, (notes if notes is not None else []).append)
+    checkpoints.folder.mkdir(parents=True, exist_ok=True)
+    history = train(trainable, examples, settings, checkpoints, **options)
     return weights(trainable), history
 
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 from builders.vocalgrad.measuring.measurement import Measurement
 from otoscope.acoustics.confounds import (
-    CONTRASTS,
     NUMBERS_ONLY,
     ConfoundRow,
     Confounds,
     measure_confounds,
 )
-from otoscope.acoustics.contrasts import contrast_title
+from otoscope.acoustics.contrasts import CONTRASTS, contrast_title
 from otoscope.acoustics.gradients import attribute_of
 from otoscope.statistics.intervals import UNKNOWN, Interval
 
@@ -48,7 +47,7 @@ class ConfoundReport:
         for category, rows in by_category(self.all_tiers.rows).items():
             texts = [contrast_text(rows[name]) for name in CONFOUND_COLUMNS]
             texts += [
-                auc_text(together_auc(confounds, category, avoidable_only=avoidable_only))
+                auc_text(joint_auc(confounds, category, avoidable_only=avoidable_only))
                 for confounds in (self.all_tiers, self.widest)
                 for avoidable_only in (False, True)
             ]
@@ -87,14 +86,10 @@ def by_category(rows: Sequence[ConfoundRow]) -> dict[str, dict[str, ConfoundRow]
     return found
 
 
-def together_auc(confounds: Confounds, category: str, *, avoidable_only: bool) -> Interval:
+def joint_auc(confounds: Confounds, category: str, *, avoidable_only: bool) -> Interval:
     """All confounds of one category together, or the avoidable ones; NaN where it has no clips."""
-    found = (
-        r.auc
-        for r in confounds.joint
-        if (r.category, r.avoidable_only) == (category, avoidable_only)
-    )
-    return next(found, UNKNOWN)
+    aucs = {(row.category, row.avoidable_only): row.auc for row in confounds.joint}
+    return aucs.get((category, avoidable_only), UNKNOWN)
 
 
 def unavoidable_reasons(confounds: Confounds) -> list[str]:

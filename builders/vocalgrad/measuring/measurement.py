@@ -21,7 +21,8 @@ from builders.building.workers import parallel_map
 from builders.splits import SORTED_SPLITS
 from builders.vocalgrad.planning.plan import ClipShard, VocalGradPlan
 from builders.vocalgrad.planning.survey import decode
-from otoscope.acoustics.confounds import ClipContrasts, contrasts, measured_in
+from otoscope.acoustics.confounds import ClipContrasts, measured_in
+from otoscope.acoustics.contrasts import contrasts
 from otoscope.acoustics.design import CONDITIONS, TIERS
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.measures import Track

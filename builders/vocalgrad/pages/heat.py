@@ -7,7 +7,7 @@ from typing import NamedTuple
 from builders.vocalgrad.measuring.build_confounds import (
     CONFOUND_COLUMNS,
     by_category,
-    together_auc,
+    joint_auc,
 )
 from otoscope.acoustics.confounds import ConfoundRow, Confounds
 from otoscope.statistics.intervals import Interval
@@ -53,7 +53,7 @@ def heat_table(builds: Mapping[str, Confounds]) -> list[HeatRow]:
             [
                 *(_cell_of(table[category][column]) for column in CONFOUND_COLUMNS),
                 *(
-                    _cell(together_auc(builds[name], category, avoidable_only=only))
+                    _cell(joint_auc(builds[name], category, avoidable_only=only))
                     for only in (False, True)
                 ),
             ],

@@ -6,6 +6,7 @@ import numpy as np
 
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, split_at_span
 from otoscope.acoustics.gradients.reasons import ADDS_MOVEMENT, FILLS_SPECTRUM, FILLS_VALLEYS
+from otoscope.acoustics.loudness import rms
 from otoscope.acoustics.measures.levels import noise_floor
 from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory
@@ -45,8 +46,7 @@ def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: st
 
 
 def _rms(x: np.ndarray) -> np.float32:
-    energy = np.einsum("i,i->", x, x, dtype=np.float64)
-    return max(np.float32(np.sqrt(energy / max(x.size, 1))), FLOOR)
+    return max(np.float32(rms(x)), FLOOR)
 
 
 def shared(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:

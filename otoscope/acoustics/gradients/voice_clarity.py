@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, split_at_span
-from otoscope.acoustics.loudness import match_gain, match_short_time_level, rms
+from otoscope.acoustics.loudness import level_gain, match_gain, rms, with_head_tail_levels
 from otoscope.acoustics.measures.levels import bandwidth
 from otoscope.acoustics.segments import crossfade_length, join
 from otoscope.acoustics.source_channel import SourceChannel
@@ -92,7 +92,8 @@ def gliding(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: 
     above = (octaves[:, None] - np.log2(cutoff)).astype(np.float32) / np.float32(EDGE_OCTAVES)
     gain = 0.5 + 0.5 * np.cos(np.float32(np.pi) * np.clip(above, 0, 1))
     changed = librosa.istft(spectrum * gain, hop_length=WHOLE_HOP, n_fft=N_FFT, length=n)
-    return split_at_span(match_short_time_level(channel, changed, LEVEL_S), channel.span)
+    changed *= level_gain(changed, channel.samples, rate, LEVEL_S)
+    return split_at_span(with_head_tail_levels(channel, changed), channel.span)
 
 
 def _spectrum(channel: SourceChannel) -> np.ndarray:

@@ -7,8 +7,6 @@ from 8 to 48 kHz.
 To add a measure: write it in the file of its family, then name it below.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from otoscope.acoustics.measures.base import Measure as Measure
@@ -45,37 +43,16 @@ MEASURES: Registry[Measure] = Registry(
 )
 
 
-def duration_s(sampling_rate: int, span: Span) -> float:
-    """Length of the span in seconds.
-
-    >>> duration_s(8000, Span(800, 4800))
-    0.5
-    """
-    return (span[1] - span[0]) / sampling_rate
-
-
-class HeadTailLevels(NamedTuple):
-    """Levels before and after the span in dB re full scale; NaN where there is no signal."""
-
-    head_db: float
-    tail_db: float
-
-
-def head_tail_levels(samples: Samples, sampling_rate: int, span: Span) -> HeadTailLevels:
-    """Levels of head and tail; NaN for one that is absent or silent.
+def head_tail_levels(samples: Samples, sampling_rate: int, span: Span) -> tuple[float, float]:
+    """Levels of head and tail in dB re full scale; NaN for one that is absent or silent.
 
     Raises:
         AudioError: As for every measure.
     """
     speech_of(samples, sampling_rate, span)
-    return HeadTailLevels(
-        _level_of(samples, sampling_rate, Span(0, span[0])),
-        _level_of(samples, sampling_rate, Span(span[1], samples.shape[-1])),
-    )
-
-
-def _level_of(samples: Samples, sampling_rate: int, stretch: Span) -> float:
-    if stretch.start == stretch.end:
-        return float("nan")
-    power = np.mean(speech_of(samples, sampling_rate, stretch) ** 2, keepdims=True)
-    return float(decibels(power)[0])
+    power = [
+        np.mean(speech_of(samples, sampling_rate, part) ** 2) if part.end > part.start else 0.0
+        for part in (Span(0, span[0]), Span(span[1], samples.shape[-1]))
+    ]
+    head_db, tail_db = decibels(np.array(power)).tolist()
+    return head_db, tail_db

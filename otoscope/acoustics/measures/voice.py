@@ -1,7 +1,5 @@
 """Fundamental frequency and tempo."""
 
-from typing import NamedTuple
-
 import numpy as np
 import soxr
 from jaxtyping import Bool, Float
@@ -32,7 +30,7 @@ FAINT = 1e-3  # windows this far below the loudest nearby (30 dB) are pulled tow
 RANGE = (0.6, 1.7)  # of one speaker around their median
 REFERENCE_HZ = 100.0
 
-TEMPO_HOP_S = 0.005
+TEMPO_HOP_S, SMOOTHING_S = 0.005, 0.05
 LOW_HZ = 100.0
 N_PARTS = 8
 LEAST_FRAMES = 4 * N_PARTS
@@ -111,29 +109,6 @@ def _best_peak(
     return PITCH_RATE_HZ / (at + np.clip(shift, -0.5, 0.5)), np.where(peak.any(axis=1), top, 0.0)
 
 
-class PathSettings(NamedTuple):
-    """How the path of the spectrum is computed.
-
-    Attributes:
-        n_bands, high_hz: Bands from 100 Hz up.
-        range_db: Movement this far below the loudest band does not count.
-        nearby_s: Dips shorter than this are bridged in the level of the loudest band, so that steps
-            of level do not count; None takes the loudest of the span.
-        window_s, smoothing_s: Of the spectra, and of their path.
-    """
-
-    n_bands: int
-    high_hz: float
-    range_db: float
-    nearby_s: float | None
-    window_s: float
-    smoothing_s: float
-
-
-SENSITIVE = PathSettings(30, 8000.0, 50.0, None, 0.025, 0.05)
-SPECIFIC = PathSettings(16, 2000.0, 25.0, NEARBY_S, 0.028, 0.05)
-
-
 def pace(samples: Samples, sampling_rate: int, span: Span) -> Track:
     """Speed relative to the span's mean, in octaves (log2), in eight parts of equal *content*.
 
@@ -144,7 +119,9 @@ def pace(samples: Samples, sampling_rate: int, span: Span) -> Track:
     depends on noise, filters and level as well; `tempo` does not. NaN when the span is silent or
     its spectrum is stationary; empty when it is shorter than about 0.2 s.
     """
-    return _by_content(samples, sampling_rate, span, SENSITIVE)
+    return _by_content(
+        samples, sampling_rate, span, n_bands=30, high_hz=8000.0, range_db=50.0, window_s=0.025
+    )
 
 
 def tempo(samples: Samples, sampling_rate: int, span: Span) -> Track:
@@ -152,29 +129,58 @@ def tempo(samples: Samples, sampling_rate: int, span: Span) -> Track:
 
     Less sensitive, and nearly independent of level, bandwidth and faint noise.
     """
-    return _by_content(samples, sampling_rate, span, SPECIFIC)
+    return _by_content(
+        samples,
+        sampling_rate,
+        span,
+        n_bands=16,
+        high_hz=2000.0,
+        range_db=25.0,
+        window_s=0.028,
+        nearby_s=NEARBY_S,
+    )
 
 
-def _by_content(samples: Samples, sampling_rate: int, span: Span, settings: PathSettings) -> Track:
+def _by_content(
+    samples: Samples,
+    sampling_rate: int,
+    span: Span,
+    *,
+    n_bands: int,
+    high_hz: float,
+    range_db: float,
+    window_s: float,
+    nearby_s: float | None = None,
+) -> Track:
+    """Speed from the path of the spectrum.
+
+    Args:
+        samples, sampling_rate, span: As for every measure.
+        n_bands, high_hz: Bands from 100 Hz up.
+        range_db: Movement this far below the loudest band does not count.
+        window_s: Of the spectra.
+        nearby_s: Dips shorter than this are bridged in the level of the loudest band, so that steps
+            of level do not count; None takes the loudest of the span.
+    """
     place = (np.arange(N_PARTS) + 0.5) / N_PARTS
     unmeasured = Track(place, np.full(N_PARTS, np.nan))
     speech = speech_of(samples, sampling_rate, span)
-    _, power, hz = power_spectra(speech, sampling_rate, settings.window_s, TEMPO_HOP_S)
+    _, power, hz = power_spectra(speech, sampling_rate, window_s, TEMPO_HOP_S)
     if len(power) < LEAST_FRAMES:
         return Track(np.empty(0), np.empty(0))
     if not power.any():
         return unmeasured
     # spectral shape: band levels with a soft floor below the loudest band, less their mean
-    bands = band_powers(power, hz, settings.n_bands, LOW_HZ, settings.high_hz)
+    bands = band_powers(power, hz, n_bands, LOW_HZ, high_hz)
     loudest = bands.max(axis=1)
     nearby = np.full_like(loudest, loudest.max())
-    if settings.nearby_s is not None:
-        bridged = ndimage.grey_closing(loudest, round(settings.nearby_s / TEMPO_HOP_S))
+    if nearby_s is not None:
+        bridged = ndimage.grey_closing(loudest, round(nearby_s / TEMPO_HOP_S))
         nearby = np.maximum(bridged, loudest.max() * SILENT)
-    shape = 10 * np.log10(bands + nearby[:, None] / 10 ** (settings.range_db / 10))
+    shape = 10 * np.log10(bands + nearby[:, None] / 10 ** (range_db / 10))
     shape -= shape.mean(axis=1, keepdims=True)
     # path length of the smoothed shape, cut into equal parts; their durations give the speed
-    taper = signal.windows.hann(round(settings.smoothing_s / TEMPO_HOP_S) + 1)[1:-1]
+    taper = signal.windows.hann(round(SMOOTHING_S / TEMPO_HOP_S) + 1)[1:-1]
     n_pad = len(taper) // 2
     padded = np.pad(shape, ((n_pad, n_pad), (0, 0)), mode="edge")
     smooth = signal.oaconvolve(padded, taper[:, None] / taper.sum(), mode="valid", axes=0)

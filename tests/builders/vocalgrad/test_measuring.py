@@ -19,7 +19,7 @@ from builders.vocalgrad.measuring.build_confounds import (
     auc_text,
     by_category,
     confound_report,
-    together_auc,
+    joint_auc,
     worst,
 )
 from builders.vocalgrad.measuring.findings import store_findings, stored_findings
@@ -27,7 +27,8 @@ from builders.vocalgrad.measuring.measurement import MeasuredShard, Measurement,
 from builders.vocalgrad.measuring.observer_accuracy import observer_report
 from builders.vocalgrad.pages.heat import heat_table
 from builders.vocalgrad.rendering.rows import build
-from otoscope.acoustics.confounds import ConfoundRow, Confounds, JointRow, contrasts, measured_in
+from otoscope.acoustics.confounds import ConfoundRow, Confounds, JointRow, measured_in
+from otoscope.acoustics.contrasts import contrasts
 from otoscope.acoustics.spans import Span
 from otoscope.statistics.intervals import UNKNOWN, Interval
 from tests.builders.tiny_corpus import planned, speak
@@ -221,7 +222,7 @@ def test_findings_are_read_as_they_were_written(made, measured):
     assert [r.name for r in found.confounds.widest.rows] == [r.name for r in confounds.widest.rows]
     for one, other in zip(found.confounds.all_tiers.rows, confounds.all_tiers.rows, strict=True):
         np.testing.assert_equal(one, other)
-    assert together_auc(found.confounds.all_tiers, "nothing", avoidable_only=True) is UNKNOWN
+    assert joint_auc(found.confounds.all_tiers, "nothing", avoidable_only=True) is UNKNOWN
 
 
 def test_stored_findings_have_the_keys_of_version_0_1(made, measured):
