@@ -18,7 +18,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -26,13 +26,10 @@ from otoscope.atomic import write_atomic, write_json
 from otoscope.claims import differences, locked
 from otoscope.cli.errors import program
 from otoscope.processes import process_share
-from trainers.study_config import (
-    StudyCommand,
-    StudyConfig,
-    StudyError,
-    read_study_config,
-    with_current_options,
-)
+from trainers.study_commands import StudyError, with_current_options
+
+if TYPE_CHECKING:  # needs pydantic, which a core installation lacks
+    from trainers.study_config import StudyCommand, StudyConfig
 
 SCHEMA = 1
 LAUNCHER_VARIABLES = (
@@ -64,13 +61,13 @@ class StudyStep(NamedTuple):
         return shlex.join(self.command[1:])
 
 
-def steps_of(config: StudyConfig) -> list[StudyStep]:
+def steps_of(config: "StudyConfig") -> list[StudyStep]:
     """All steps of a study, in order."""
     return [step._replace(command=tuple(with_current_options(step.command)))
             for step in _steps(config)]  # fmt: skip
 
 
-def _steps(config: StudyConfig) -> Iterator[StudyStep]:
+def _steps(config: "StudyConfig") -> Iterator[StudyStep]:
     out = config.out
     yield from _model_steps(config, "base", adapter=None, probed=True)
     if config.other_profile is not None:
@@ -99,7 +96,7 @@ def _steps(config: StudyConfig) -> Iterator[StudyStep]:
 
 
 def _model_steps(
-    config: StudyConfig, name: str, *, adapter: Path | None, probed: bool
+    config: "StudyConfig", name: str, *, adapter: Path | None, probed: bool
 ) -> Iterator[StudyStep]:
     """A run of one model; and, where wanted, its features and their probes."""
     run, probes = config.out / "runs" / name, config.out / "probes" / name
@@ -121,7 +118,7 @@ def _model_steps(
 
 
 def _extract_step(
-    config: StudyConfig, name: str, dataset: str, *, adapter: Path | None
+    config: "StudyConfig", name: str, dataset: str, *, adapter: Path | None
 ) -> StudyStep:
     folder = config.out / "features" / name
     command = _trainer(
@@ -133,7 +130,7 @@ def _extract_step(
 
 
 def _trainer(
-    config: StudyConfig, kind: StudyCommand, module: str, /, **values: Any
+    config: "StudyConfig", kind: "StudyCommand", module: str, /, **values: Any
 ) -> tuple[str, ...]:
     launch: tuple[str, ...] = (sys.executable, "-m")
     if config.processes > 1:
@@ -141,7 +138,7 @@ def _trainer(
     return (*launch, f"trainers.{module}", *_options(config, kind, **values))
 
 
-def _options(config: StudyConfig, kind: StudyCommand, /, **values: Any) -> list[str]:
+def _options(config: "StudyConfig", kind: "StudyCommand", /, **values: Any) -> list[str]:
     """Command-line options; those of the config come last."""
     return [
         word
@@ -159,7 +156,7 @@ def _option(name: str, value: Any) -> list[str]:
     return [word for one in values for word in (f"--{name}", str(one))]
 
 
-def run_study(config: StudyConfig, notify: Callable[[str], None] = typer.echo) -> None:
+def run_study(config: "StudyConfig", notify: Callable[[str], None] = typer.echo) -> None:
     """Runs every step that is not done.
 
     Raises:
@@ -211,7 +208,7 @@ def _validate_commands(steps: Sequence[StudyStep], out: Path) -> None:
         )
 
 
-def _write_record(config: StudyConfig, steps: Sequence[StudyStep]) -> None:
+def _write_record(config: "StudyConfig", steps: Sequence[StudyStep]) -> None:
     about = {
         "schema": SCHEMA,
         "config": config.record(),
@@ -239,6 +236,8 @@ def study(
     accelerate launch -m trainers.study trainers/study.yaml
     python -m trainers.study trainers/study.yaml --dry-run
     """
+    from trainers.study_config import read_study_config
+
     if process_share()[0]:
         return  # steps start processes of their own; `processes` says how many
     settings = read_study_config(config)

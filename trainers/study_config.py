@@ -1,6 +1,5 @@
-"""The YAML file of a study, and the names that version 0.1 had for its keys and options."""
+"""The YAML file of a study, and the names that version 0.1 had for its keys."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -8,45 +7,12 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.errors import InputError
 from otoscope.reports.inside.stored_names import STUDY_KEYS
 from otoscope.tuning.scopes import SCOPES
+from trainers.study_commands import StudyError
 
 StudyCommand = Literal["run", "extract", "probe", "lora"]
 Options = dict[str, bool | int | float | str | list[str]]
-
-RENAMED_OPTIONS = {
-    "otoscope.cli": {
-        "--hearing-check": "--audio-input-check",
-        "--no-hearing-check": "--no-audio-input-check",
-        "refuse": "reject",
-    },
-    "trainers.extract": {
-        "--store": "--store-dtype",
-        "--memory": "--max-disk-gib",
-        "refuse": "reject",
-    },
-    "trainers.linear_probe": {
-        "--split": "--probe-split",
-        "--batch-size": "--train-batch-size",
-        "--memory": "--memory-gib",
-    },
-    "trainers.lora": {
-        "--from-states": "--features",
-        "--split": "--validation",
-        "--rank": "--lora-rank",
-        "--alpha": "--lora-alpha",
-        "--dropout": "--lora-dropout",
-        "--batch-size": "--train-batch-size",
-        "--max-norm": "--max-grad-norm",
-        "refuse": "reject",
-    },
-}
-"""Options of version 0.1 and their names today, by the command's module."""
-
-
-class StudyError(InputError, ValueError):
-    """A study that cannot go on; the message names the step and the way out."""
 
 
 class StudyConfig(BaseModel):
@@ -140,13 +106,3 @@ def read_study_config(path: Path) -> StudyConfig:
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
         raise StudyError(f"{path}: {'; '.join(faults)}") from error
-
-
-def with_current_options(command: Sequence[str]) -> list[str]:
-    """A command whose options may have their names of version 0.1, with today's names.
-
-    >>> with_current_options(["-m", "trainers.lora", "--rank", "4"])
-    ['-m', 'trainers.lora', '--lora-rank', '4']
-    """
-    names = next((RENAMED_OPTIONS[word] for word in command if word in RENAMED_OPTIONS), {})
-    return [names.get(word, word) for word in command]

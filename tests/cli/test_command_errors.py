@@ -53,7 +53,7 @@ CALLS = {
         "otoscope.representations.features.Features.open",
     ),
     "trainers.lora": (LORA, "otoscope.tuning.jobs.job_on_clips"),
-    "trainers.study": (("study.yaml",), "trainers.study.read_study_config"),
+    "trainers.study": (("study.yaml",), "trainers.study_config.read_study_config"),
     "trainers.listener": ((*DATA, *OUT), "trainers.listener.train_listener"),
 }
 

@@ -75,7 +75,7 @@ class TestAudioInput:
     def test_input_that_differs_by_itself_proves_nothing(self):
         report = check(Fingerprinting(lambda samples: os.urandom(8)))
         assert not report.checked
-        assert "one clip gives two inputs" in report.message
+        assert "the input for one clip varies" in report.message
 
     def test_a_model_that_does_not_say_is_not_checked(self):
         report = check(open_constant("increase"))

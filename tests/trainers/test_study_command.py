@@ -11,13 +11,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import trainers.study as study_module
-from otoscope.cli.errors import program
+from otoscope.cli.errors import one_line_errors, program
 from otoscope.reports.inside.stored_names import STUDY_KEYS
 from trainers.study import StudyStep, run_study, steps_of
-from trainers.study_config import StudyConfig, StudyError, read_study_config
+from trainers.study_commands import StudyError
+from trainers.study_config import StudyConfig, read_study_config
 
 ROOT = Path(__file__).parents[2]
 
@@ -239,3 +241,14 @@ s.run_study(config, notify=lambda line: None)
         process.stdout.read()  # until the step has ended
     with (tmp_path / "study" / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_without_pydantic_one_line_names_the_extra(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    monkeypatch.delitem(sys.modules, "trainers.study_config")
+    with pytest.raises(typer.Exit) as ended, one_line_errors():
+        study_module.study(Path("study.yaml"))
+    assert ended.value.exit_code == 2
+    assert capsys.readouterr().err == (
+        "error: the package 'pydantic' is missing: pip install \"otoscope[models]\"\n"
+    )
