@@ -30,6 +30,7 @@ from otoscope.cli.options import (
     WeightDecay,
     model_options,
 )
+from otoscope.tuning.config import TrainingConfig, TuningError
 from otoscope.tuning.scopes import SCOPES
 
 SCOPE = "Layers to adapt: " + "; ".join(
@@ -52,10 +53,7 @@ def lora(
     ] = None,
     features: Annotated[
         Path | None,
-        typer.Option(
-            help="Features: a folder of trainers.extract with the site `answer`, instead of "
-            "--dataset and with --scope lm_head; the model is not loaded."
-        ),
+        typer.Option(help="Features: site `answer`; instead of --dataset, with --scope lm_head."),
     ] = None,
     scope: Annotated[str, typer.Option(help=SCOPE)] = "lm_head",
     validation: Annotated[
@@ -93,10 +91,7 @@ def lora(
     ] = None,
     clips_per_pass: Annotated[
         int,
-        typer.Option(
-            min=1,
-            help="Clips in one forward pass; halved when memory runs out, for --no-reproducible.",
-        ),
+        typer.Option(min=1, help="Clips a pass with --no-reproducible; halved if memory runs out."),
     ] = 16,
     checkpoint_every: Annotated[
         int, typer.Option(min=1, help="Steps between checkpoints, the most that a kill can lose.")
@@ -115,64 +110,75 @@ def lora(
         --mixed_precision no --dynamo_backend no -m trainers.lora ...
     otoscope run perception ... --adapter adapters/volume
 
-    Try --dry-run first: it lists the layers, the clips and the tokens of each answer. Run the same
-    command again to resume. The second line starts two processes, on GPUs or, where there are none,
-    on the CPU (`--cpu --num_processes 2` starts one). The output layer alone is trained fastest
-    from cached hidden states: extract the site `answer` with trainers.extract, then give
-    --features.
+    Try --dry-run first: it lists the layers, the clips and the tokens of each answer. The second
+    line starts two processes, on GPUs or, where there are none, on the CPU (`--cpu --num_processes
+    2` starts one). The output layer alone is trained fastest from cached hidden states: extract
+    the site `answer` with trainers.extract, then give --features.
 
     The defaults are the published ones. No published checkpoint was ever trained with this: it was
     tested on small models of random weights.
     """
-    from otoscope.tuning.checkpoints import ADAPTERS
-    from otoscope.tuning.config import TrainingConfig, TuningError
-    from otoscope.tuning.jobs import job_on_clips, job_on_states
-    from otoscope.tuning.record import FINISHED
     from otoscope.tuning.training import SingleProcess
 
-    begun = (FINISHED.read(out) or {}).get("begun") or ADAPTERS.read(out) or {}
-    if reproducible is None:
-        reproducible = begun.get("settings", {}).get("reproducible", True)
-    settings = TrainingConfig(
-        scope, lora_rank, lora_alpha, lora_dropout, learning_rate, weight_decay,
-        train_batch_size, epochs, max_grad_norm, seed, reproducible,
+    settings = training_config(
+        out, reproducible, scope=scope, rank=lora_rank, alpha=lora_alpha, dropout=lora_dropout,
+        learning_rate=learning_rate, weight_decay=weight_decay, batch_size=train_batch_size,
+        epochs=epochs, max_norm=max_grad_norm, seed=seed,
     )  # fmt: skip
     group = start_processes()
     settings.clips_per_process(group.num_processes)
-    if (dataset is None) == (features is None):
-        raise TuningError("give either --dataset, or --features with --scope lm_head")
-    if group.num_processes > 1 and "device_map" in model_options:
-        raise TuningError(
-            "--device-map spreads one model over all GPUs, and each process has a model of its "
-            "own: leave it out, or start one process"
-        )
+    selection = {"config": config, "revision": revision, "limit_sources": limit_sources}
+    job = job_of(
+        dataset, features, selection, model_options, group, model=model, categories=category,
+        config=settings, validation_split=validation, prompt=prompt, clips_per_pass=clips_per_pass,
+        checkpointing=gradient_checkpointing and scope != "lm_head",
+    )  # fmt: skip
     if features is not None:
-        trust_remote_code = model_options.pop("trust_remote_code", False)
-        of_features = {
-            "config": config, "revision": revision, "limit-sources": limit_sources, **model_options
-        }  # fmt: skip
-        if given := [name for name, value in of_features.items() if value is not None]:
-            option = given[0].replace("_", "-")
-            raise TuningError(f"--{option} was decided when features were extracted; leave it out")
-        if group.process_index:
-            typer.echo("only the first process trains an output layer from hidden states")
-            return
         group = SingleProcess()
-        job = job_on_states(
-            features, model, category, settings, validation_split=validation, prompt=prompt,
-            trust_remote_code=trust_remote_code,
-        )  # fmt: skip
-    else:
-        job = job_on_clips(
-            str(dataset), model, category, settings, validation_split=validation,
-            configs=config or (), prompt=prompt, revision=revision, limit_sources=limit_sources,
-            clips_per_pass=clips_per_pass,
-            checkpointing=gradient_checkpointing and scope != "lm_head", **model_options,
-        )  # fmt: skip
     if group.process_index == 0:
         show(job, settings, group.num_processes)
     if not dry_run:
         train_adapter(job, settings, out, group, model, checkpoint_every)
+
+
+def training_config(out: Path, reproducible: bool | None, **values: Any) -> TrainingConfig:
+    """The config; a resumed training keeps its mode unless one is given."""
+    from otoscope.tuning.checkpoints import ADAPTERS
+    from otoscope.tuning.record import FINISHED
+
+    begun = (FINISHED.read(out) or {}).get("begun") or ADAPTERS.read(out) or {}
+    if reproducible is None:
+        reproducible = begun.get("settings", {}).get("reproducible", True)
+    return TrainingConfig(**values, reproducible=reproducible)
+
+
+def job_of(
+    dataset: str | None, features: Path | None, selection: Mapping[str, Any],
+    model_options: Mapping[str, Any], group: Any, *, clips_per_pass: int, checkpointing: bool,
+    **common: Any,
+) -> Any:  # fmt: skip
+    """What to train: the model on clips, or its output layer on cached hidden states."""
+    from otoscope.tuning.jobs import job_on_clips, job_on_states
+
+    if (dataset is None) == (features is None):
+        raise TuningError("give either --dataset, or --features with --scope lm_head")
+    if group.num_processes > 1 and "device_map" in model_options:
+        raise TuningError(
+            "--device-map spreads one model over all GPUs; leave it out, or start one process"
+        )
+    given = {**selection, **model_options}
+    if features is None:
+        return job_on_clips(
+            str(dataset), configs=given.pop("config") or (), clips_per_pass=clips_per_pass,
+            checkpointing=checkpointing, **given, **common,
+        )  # fmt: skip
+    trust = given.pop("trust_remote_code", False)
+    if names := [name.replace("_", "-") for name, value in given.items() if value is not None]:
+        raise TuningError(f"--{names[0]} was decided when features were extracted; leave it out")
+    if group.process_index:
+        typer.echo("only the first process trains an output layer from hidden states")
+        raise typer.Exit
+    return job_on_states(features, trust_remote_code=trust, **common)
 
 
 def start_processes() -> Any:
@@ -185,8 +191,6 @@ def start_processes() -> Any:
 
     import torch
     from accelerate import Accelerator, DistributedType
-
-    from otoscope.tuning.config import TuningError
 
     precision = os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
     if precision != "no":
@@ -204,7 +208,7 @@ def start_processes() -> Any:
     return group
 
 
-def show(job: Any, settings: Any, n_processes: int) -> None:
+def show(job: Any, settings: TrainingConfig, n_processes: int) -> None:
     """Prints the layers, the answers and the clips of a training."""
     from otoscope.tuning.examples import token_lines
 
@@ -223,7 +227,7 @@ def show(job: Any, settings: Any, n_processes: int) -> None:
 
 
 def train_adapter(
-    job: Any, settings: Any, out: Path, group: Any, model: str, checkpoint_every: int
+    job: Any, settings: TrainingConfig, out: Path, group: Any, model: str, checkpoint_every: int
 ) -> None:
     """Trains to the end and writes the adapter, unless it is finished.
 
@@ -259,7 +263,7 @@ def train_adapter(
 
 
 def write(
-    job: Any, settings: Any, out: Path, begun: Mapping[str, Any], history: Any, base: str
+    job: Any, settings: TrainingConfig, out: Path, begun: Mapping[str, Any], history: Any, base: str
 ) -> None:
     """Writes the adapter and its card, each file atomically; the record last."""
     from cards import render_card

@@ -30,6 +30,10 @@ from otoscope.models.server_responses import Redactor, without_credentials
 OPENAI_URL = "https://api.openai.com/v1"
 OTHER_NAMES = {"thinking_level": "reasoning_effort"}
 """Settings of presets whose field in a chat completion has another name."""
+LEAST = {
+    "concurrency": 1, "max_retries": 0, "timeout_s": 1e-3, "sampling_rate": 0,
+    "requests_per_minute": 1e-3,
+}  # fmt: skip
 
 
 class OpenAIServer(Server):
@@ -182,56 +186,49 @@ def open_openai(
         )
     if audio_format not in FORMATS:
         raise ModelError(f"openai: audio format {audio_format!r} is none of {sorted(FORMATS)}")
-    for what, value, least in (
-        ("concurrency", concurrency, 1),
-        ("max_retries", max_retries, 0),
-        ("timeout_s", timeout_s, 1e-3),
-        ("sampling_rate", sampling_rate or 0, 0),
-        ("requests_per_minute", 1 if requests_per_minute is None else requests_per_minute, 1e-3),
-    ):
-        if value < least:
-            raise ModelError(f"openai: {what} is {value}; at least {least:g}")
-    given = {"temperature": temperature, "max_tokens": max_new_tokens}
-    fields = _fields(preset) | {key: value for key, value in given.items() if value is not None}
-    fields |= extra or {}
+    _validate_numbers(
+        concurrency=concurrency, max_retries=max_retries, timeout_s=timeout_s,
+        sampling_rate=sampling_rate, requests_per_minute=requests_per_minute,
+    )  # fmt: skip
     return OpenAIServer(
-        model=name,
-        revision=revision,
-        base_url=url,
-        key_env=api_key_env,
-        fields={key: value for key, value in fields.items() if value is not None},
-        sampling_rate=sampling_rate or None,
-        max_audio_s=max_audio_s,
-        audio_format=audio_format,
-        preset=preset,
-        concurrency=concurrency,
-        requests_per_minute=requests_per_minute,
-        timeout_s=timeout_s,
-        max_retries=max_retries,
-        backoff_s=backoff_s,
-        longest_wait_s=longest_wait_s,
+        model=name, revision=revision, base_url=url, key_env=api_key_env, preset=preset,
+        fields=_fields(preset, temperature, max_new_tokens, extra or {}),
+        sampling_rate=sampling_rate or None, max_audio_s=max_audio_s, audio_format=audio_format,
+        concurrency=concurrency, requests_per_minute=requests_per_minute, timeout_s=timeout_s,
+        max_retries=max_retries, backoff_s=backoff_s, longest_wait_s=longest_wait_s,
         price=price_of(name, host, read_prices(Path(prices) if prices else None)),
-    )
+    )  # fmt: skip
 
 
-def _fields(name: str | None) -> dict[str, Any]:
-    """A preset as fields of a request."""
+def _validate_numbers(**numbers: int | float | None) -> None:
+    for name, value in numbers.items():
+        if value is not None and value < LEAST[name]:
+            raise ModelError(f"openai: {name} is {value}; at least {LEAST[name]:g}")
+
+
+def _fields(
+    name: str | None, temperature: float | None, max_tokens: int | None, extra: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Fields of a request: of the preset, then of the settings, then the extra ones."""
     try:
         preset: Preset = PRESETS[name or "greedy"]
     except LookupError as error:
         raise ModelError(str(error.args[0])) from None
     if foreign := sorted(set(preset.extra) - set(OTHER_NAMES)):
         raise ModelError(f"openai: preset {name!r} has settings no chat server takes: {foreign}")
-    temperature = 0.0 if preset.sampled is False else preset.temperature
-    return {
+    if temperature is None:
+        temperature = 0.0 if preset.sampled is False else preset.temperature
+    fields = {
         "temperature": temperature,
         "top_p": preset.top_p,
         "top_k": preset.top_k,
         "repetition_penalty": preset.repetition_penalty,
         "seed": preset.seed,
-        "max_tokens": preset.max_new_tokens,
+        "max_tokens": preset.max_new_tokens if max_tokens is None else max_tokens,
         **{OTHER_NAMES[key]: value for key, value in preset.extra.items()},
+        **extra,
     }
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _host(url: str) -> str:
