@@ -60,7 +60,7 @@ class Price:
         n_audio = (usage.get("prompt_tokens_details") or {}).get("audio_tokens")
         if not isinstance(n_audio, int) or (n_audio == 0 and audio_s > 0):
             n_audio = self._audio_tokens(audio_s)
-        if n_audio is None:
+        if n_audio is None or (n_audio and self.audio_in is None):
             return None
         n_audio = min(n_audio, n_in)
         return self._total(n_in - n_audio, n_audio, n_out)
@@ -75,7 +75,7 @@ class Price:
             n_tokens_out: The most that one answer may have.
         """
         n_audio = self._audio_tokens(audio_s)
-        if n_audio is None:
+        if n_audio is None or (n_audio and self.audio_in is None):
             return None
         return self._total(n_characters / CHARACTERS_PER_TOKEN, n_audio, n_questions * n_tokens_out)
 
