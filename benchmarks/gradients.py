@@ -15,8 +15,7 @@ from functools import partial
 import numpy as np
 
 from otoscope.acoustics import codec
-from otoscope.acoustics.design import CONDITIONS
-from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.design import CONDITIONS, PUBLISHED_CATEGORIES
 from otoscope.acoustics.rendering import SourceRenderer
 from otoscope.acoustics.spans import Span
 from tests.acoustics import plain_gradients
@@ -54,10 +53,10 @@ def seconds(work: Callable[[], None]) -> float:
 def main() -> None:
     """Prints a line a category and, for each profile, the total."""
     pcm = source_of_four_seconds()
-    times: dict[str, list[list[float]]] = {name: [] for name in GRADIENTS}
+    times: dict[str, list[list[float]]] = {name: [] for name in PUBLISHED_CATEGORIES}
     for round_number in range(N_ROUNDS + 1):
         sources = {profile: SourceRenderer(pcm, SAMPLING_RATE, SPAN) for profile in TARGETS}
-        for name in GRADIENTS:
+        for name in PUBLISHED_CATEGORIES:
             taken = [seconds(partial(plain, pcm, name))]
             taken += [seconds(partial(product, s, name, profile)) for profile, s in sources.items()]
             if round_number > 0:
@@ -75,7 +74,7 @@ def main() -> None:
         ]
         ratio = statistics.median(ratios)
         print(
-            f"{profile}: total of {len(GRADIENTS) * len(CONDITIONS)} clips {ratio:.2f} times less "
+            f"{profile}: total of {len(times) * len(CONDITIONS)} clips {ratio:.2f} times less "
             f"({min(ratios):.2f} to {max(ratios):.2f} over {N_ROUNDS} rounds); target {target:g} "
             f"{'reached' if ratio >= target else 'MISSED'}, "
             f"aim {aim:g} {'reached' if ratio >= aim else 'not reached'}"

@@ -202,7 +202,7 @@ def main() -> None:
     args = parser.parse_args()
     profiles, tiers = args.profile.split(","), args.tier.split(",")
     for given, known, what in (
-        (profiles, set.intersection(*(set(g.profiles) for g in GRADIENTS.values())), "profile"),
+        (profiles, set().union(*(g.profiles for g in GRADIENTS.values())), "profile"),
         (tiers, set(TIERS), "tier"),
     ):
         for name in given:

@@ -117,7 +117,7 @@ def measure_recording(
     for category, gradient in GRADIENTS.items():
         before = gradient.cue(pcm, rate, span)
         measured.source_slopes[category] = slope(before)
-        for profile in profiles:
+        for profile in (name for name in profiles if name in gradient.profiles):
             for condition in (condition for condition in CONDITIONS if condition.tier in tiers):
                 clip_id = condition.clip_id(recorded.name, recorded.name)
                 try:

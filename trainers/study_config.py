@@ -6,6 +6,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from otoscope.acoustics.design import PUBLISHED_CATEGORIES
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.reports.inside.stored_names import STUDY_KEYS
 from otoscope.tuning.scopes import SCOPES
@@ -23,7 +24,7 @@ class StudyConfig(BaseModel):
         other_profile: The other profile's dataset, for the control across profiles.
         model: As for `otoscope run`.
         out: The study's folder.
-        categories: Of the runs and the probes.
+        categories: Of the runs and the probes; the published ones by default.
         fine_tune: Categories, each with an adapter of its own; none when empty.
         probe_fine_tuned: Whether fine-tuned models are probed as well, or only run.
         scope: Of LoRA.
@@ -40,8 +41,8 @@ class StudyConfig(BaseModel):
     model: str
     out: Path
     other_profile: str | None = Field(default=None, serialization_alias="other")
-    categories: tuple[str, ...] = tuple(GRADIENTS)
-    fine_tune: tuple[str, ...] = Field(default=tuple(GRADIENTS), serialization_alias="teach")
+    categories: tuple[str, ...] = PUBLISHED_CATEGORIES
+    fine_tune: tuple[str, ...] = Field(default=PUBLISHED_CATEGORIES, serialization_alias="teach")
     probe_fine_tuned: bool = Field(default=True, serialization_alias="probe_taught")
     scope: str = "all_linear"
     sites: str = "mel,pre_llm,audio.last,text.*"

@@ -1,14 +1,20 @@
 """The published design, frozen: 24 conditions of every source, in the order of the manifests.
 
 A published row number is a position in this order, and an id contains these names. So nothing here
-follows from a table that can grow: a curve added to `CURVES` can be rendered wherever it is named,
-and leaves ids, row numbers and the default build as they are.
+follows from a table that can grow: a curve added to `CURVES` or a gradient added to `GRADIENTS` can
+be rendered wherever it is named, and leaves ids, row numbers and the default build as they are.
 
 Source: VocalGrad, section 3.3 and appendix B.2; the order is that of the published manifests.
 """
 
 from itertools import product
 from typing import NamedTuple
+
+PUBLISHED_CATEGORIES = (
+    "volume", "speaking_speed", "voice_pitch", "background_noise", "audio_distortion",
+    "audio_roughness", "voice_clarity", "voice_vibration", "echo",
+)  # fmt: skip
+"""In the order of generation; the categories of a build that names none."""
 
 TIERS = ("low", "mid", "high")
 PUBLISHED_CURVES = ("linear", "quad_first_flat", "quad_last_flat", "jump")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from otoscope.acoustics.design import PUBLISHED_CATEGORIES
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.measures import Track
 from otoscope.acoustics.measures.base import Samples
@@ -67,7 +68,8 @@ class SlopeObserver:
 
 
 def fit_slope_observer(
-    sources: Iterable[tuple[np.ndarray, int, Span]], categories: Iterable[str] = tuple(GRADIENTS)
+    sources: Iterable[tuple[np.ndarray, int, Span]],
+    categories: Iterable[str] = PUBLISHED_CATEGORIES,
 ) -> SlopeObserver:
     """A slope observer whose constants are the median slopes of unmodified sources.
 

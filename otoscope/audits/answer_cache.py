@@ -96,7 +96,7 @@ def _keyed(part: Text | AudioInput) -> Any:
 def cache_key(
     request: Request, description: Mapping[str, Any], retry: RetryPolicy = ON_ERROR
 ) -> str:
-    """Hash of a request, the model's description and the retry on parse failure.
+    """Hash of a request, the model's description and the retries at once.
 
     A request is its question's id, labels, text, audio bytes and spans of clips: some models go by
     these.

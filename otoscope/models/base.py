@@ -136,8 +136,8 @@ class Model(Protocol):
     - `max_audio_s`: the longest clip that it takes.
     - `input_fingerprint(request) -> bytes`: the audio as the model gets it, for the audio-input
       check.
-    - `check_rows(rows)`: raises `ModelError` for rows of a dataset that it must not be evaluated
-      on, such as its training rows.
+    - `check_rows(rows)`: gets the rows of a plan before anything is requested; raises `ModelError`
+      for those that it must not be evaluated on, such as its training rows.
     - `with_settings(max_new_tokens=…)`: the same model with another limit, for the retry on parse
       failure; or `with_retry(policy)` to make that retry itself, see `otoscope.models.retrying`.
     - `stream(request) -> iterator of (index, answer)`: answers in the order in which they arrive.

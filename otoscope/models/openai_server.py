@@ -54,14 +54,14 @@ class OpenAIServer(Server):
             "base_url": self.base_url,
             "preset": self.preset,
             "settings": dict(self.fields),
-            "retry_max_tokens": self.retry.on_parse_failure,
+            "retry_max_tokens": self.retry.max_tokens,
             "sampling_rate": self.sampling_rate,
             "resampler": RESAMPLER,
             "audio_format": self.audio_format,
         }
 
     def with_retry(self, policy: RetryPolicy) -> "OpenAIServer":
-        """The same model that makes the retry on parse failure itself, many at once."""
+        """The same model that makes the retries at once itself, many at a time."""
         return replace(self, retry=policy)
 
     def answer(self, questions: Sequence[Request]) -> list[Answer]:

@@ -9,8 +9,8 @@ The attempts of one call to a server (429, 5xx, broken connections) are no retry
 are in `otoscope.models.server_calls`.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from otoscope.models.base import Answer, ModelError, Request, Status
@@ -24,9 +24,25 @@ PUBLISHED_MAX_NEW_TOKENS = 256
 """The limit of the published retry on parse failure."""
 
 
+def _unparsed(parser: str, answer: Answer) -> bool:
+    return bool(parser) and PARSERS[parser](answer.text).label is None
+
+
+def immediate_retry(applies: Callable[[str, Answer], bool]) -> Any:
+    """A rule that requests an answer once more at once; its field is the limit on new tokens.
+
+    Args:
+        applies: From the name of a parser and an answer of status `ok`.
+    """
+    return field(default=None, metadata={"applies": applies})
+
+
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Which answers a run requests again, beside `NOT_FINAL` ones.
+    """Which answers a run requests again, beside `NOT_FINAL` ones, and with which limit on tokens.
+
+    Another rule that requests again at once is one more `immediate_retry` field; what is
+    requested, described and stored follows from it.
 
     Attributes:
         on_status: Final statuses to request again when the run is started again.
@@ -37,16 +53,28 @@ class RetryPolicy:
     """
 
     on_status: Collection[str] = ()
-    on_parse_failure: int | None = None
+    on_parse_failure: int | None = immediate_retry(_unparsed)
 
     def __post_init__(self) -> None:
         """Checks the statuses."""
         object.__setattr__(self, "on_status", frozenset(STATUSES[name] for name in self.on_status))
 
     @property
-    def recorded(self) -> bool | int:
-        """The retry on parse failure in run.json and cache keys: whether, or an own limit."""
-        limit = self.on_parse_failure
+    def _limits(self) -> dict[str, int]:
+        """The limit of every rule that requests again at once and is in use, by its field."""
+        rules = {rule.name: getattr(self, rule.name) for rule in fields(self) if rule.metadata}
+        return {name: limit for name, limit in rules.items() if limit is not None}
+
+    @property
+    def max_tokens(self) -> int | dict[str, int] | None:
+        """In descriptions of models: the limit of the retry on parse failure, or of each rule."""
+        limits = self._limits
+        return limits if limits.keys() - {"on_parse_failure"} else self.on_parse_failure
+
+    @property
+    def recorded(self) -> bool | int | dict[str, int]:
+        """In run.json and cache keys: whether there is a retry at once, or limits of one's own."""
+        limit = self.max_tokens
         return True if limit == PUBLISHED_MAX_NEW_TOKENS else limit or False
 
     def is_open(self, status: str) -> bool:
@@ -54,30 +82,34 @@ class RetryPolicy:
         return status in NOT_FINAL or status in self.on_status
 
     def prepare(self, model: Any) -> Any:
-        """The model to run; one with `with_retry` makes the retry on parse failure itself.
+        """The model to run; one with `with_retry` makes the retry at once itself.
 
         Raises:
             ModelError: It has neither `with_retry` nor `with_settings`.
         """
-        if self.on_parse_failure is None:
+        if not (limits := self._limits):
             return model
         if hasattr(model, "with_retry"):
             return model.with_retry(self)
         if hasattr(model, "with_settings"):
             return model
-        raise ModelError("retry on parse failure: this model has no limit on tokens to raise")
+        rules = " and ".join(name.replace("_", " ") for name in limits)
+        raise ModelError(f"retry {rules}: this model has no limit on tokens to raise")
 
-    def failed(self, parser: str, answer: Answer) -> bool:
-        """Whether an answer is to be requested once more because it could not be parsed."""
-        wanted = self.on_parse_failure is not None and answer.status is Status.OK
-        return wanted and bool(parser) and PARSERS[parser](answer.text).label is None
+    def new_limit(self, parser: str, answer: Answer) -> int | None:
+        """The limit on new tokens of the retry of an answer; None where it is not retried."""
+        if answer.status is not Status.OK:
+            return None
+        limits, rules = self._limits, {rule.name: rule.metadata for rule in fields(self)}
+        applying = [n for name, n in limits.items() if rules[name]["applies"](parser, answer)]
+        return max(applying, default=None)
 
     def settled(self, model: Any, request: Request, answer: Answer) -> Answer:
         """The answer, or the one that replaces it."""
-        if not hasattr(model, "with_settings") or not self.failed(request.question.parser, answer):
+        limit = self.new_limit(request.question.parser, answer)
+        if limit is None or not hasattr(model, "with_settings"):
             return answer
-        longer = model.with_settings(max_new_tokens=self.on_parse_failure)
-        return replaced(answer, longer.answer([request])[0])
+        return replaced(answer, model.with_settings(max_new_tokens=limit).answer([request])[0])
 
 
 ON_ERROR = RetryPolicy()

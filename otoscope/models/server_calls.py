@@ -110,8 +110,7 @@ class ChatCalls:
             began = time.perf_counter()
             fields = self._server.fields
             answer = await self._ask(request, fields)
-            if self._server.retry.failed(request.parser, answer):
-                limit = self._server.retry.on_parse_failure
+            if limit := self._server.retry.new_limit(request.parser, answer):
                 second = await self._ask(request, {**fields, self._server.limit_field: limit})
                 answer = replaced(answer, second)
             if request.n_clipped and not answer.detail:

@@ -6,9 +6,10 @@ shows the width of the intervals, and the observer shows that the answer is in t
 
 import hashlib
 import random
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
+from otoscope.acoustics.design import PUBLISHED_CATEGORIES
 from otoscope.acoustics.fitted import FittedObserver
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.observers import SlopeObserver, fit_slope_observer
@@ -107,8 +108,19 @@ class Observer(MeasurementModel):
     """
 
     def __init__(self) -> None:
-        self.observer: SlopeObserver = SlopeObserver(dict.fromkeys(GRADIENTS, 0.0))
+        self.observer: SlopeObserver = SlopeObserver(dict.fromkeys(PUBLISHED_CATEGORIES, 0.0))
         self.n_sources = 0
+
+    @property
+    def categories(self) -> Container[str]:
+        """The published ones, and those of the rows."""
+        return self.observer.constants.keys()
+
+    def check_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Adds the rows' categories, where these are not published ones; to call before `fit`."""
+        named = {row["category"] for row in rows}
+        added = {name: 0.0 for name in GRADIENTS if name in named - self.observer.constants.keys()}
+        self.observer = SlopeObserver({**self.observer.constants, **added})
 
     def fit(self, sources: Iterable[AudioInput]) -> None:
         """Takes each category's constant from the median of unmodified sources.
@@ -121,7 +133,8 @@ class Observer(MeasurementModel):
             if (span := span_of(audio)) is not None
         ]
         if usable:
-            self.observer, self.n_sources = fit_slope_observer(usable), len(usable)
+            self.observer = fit_slope_observer(usable, self.observer.constants)
+            self.n_sources = len(usable)
 
     @property
     def description(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Answers into labels, or None and why. A parser never guesses.
 
 To add a parser: declare it below (`words` has three rules to build on) or in a file of its own, and
-name it in `PARSERS`.
+name it in `PARSERS`. A rule that is there stays as it is: published answers are scored by it.
 """
 
 from otoscope.registry import Registry

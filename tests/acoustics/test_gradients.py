@@ -9,7 +9,7 @@ import pytest
 from synthetic_speech import speech_like
 
 from otoscope.acoustics.confounds import ClipContrasts, intends, measure_confounds, measured_in
-from otoscope.acoustics.design import CONDITIONS, TIERS, Condition
+from otoscope.acoustics.design import CONDITIONS, PUBLISHED_CATEGORIES, TIERS, Condition
 from otoscope.acoustics.gradients import GRADIENTS, beep_categories
 from otoscope.acoustics.gradients.audio_distortion import hold, hold_of
 from otoscope.acoustics.gradients.audio_roughness import bits_of, crush
@@ -42,7 +42,7 @@ def level(x):
 
 
 def test_nine_categories_in_the_order_of_generation():
-    assert list(GRADIENTS) == [
+    assert PUBLISHED_CATEGORIES == (
         "volume",
         "speaking_speed",
         "voice_pitch",
@@ -52,7 +52,10 @@ def test_nine_categories_in_the_order_of_generation():
         "voice_clarity",
         "voice_vibration",
         "echo",
-    ]
+    )
+    assert [name for name in GRADIENTS if name in PUBLISHED_CATEGORIES] == [*PUBLISHED_CATEGORIES]
+    for name in PUBLISHED_CATEGORIES:
+        assert {"paper", "controlled"} <= GRADIENTS[name].profiles.keys()
 
 
 def test_a_new_gradient_needs_its_entry_alone(monkeypatch):
@@ -172,7 +175,7 @@ def test_no_effect_is_flagged_where_nothing_can_happen(rate, bit_depth):
     source = SourceRenderer(np.ones(100, np.float32) / 4, rate, Span(0, 100), bit_depth=bit_depth)
     flagged = {
         (category, condition.tier, condition.direction)
-        for category, condition in itertools.product(GRADIENTS, CONDITIONS)
+        for category, condition in itertools.product(PUBLISHED_CATEGORIES, CONDITIONS)
         if source.render(category, condition, clip_id="a").no_effect
     }
     assert flagged == {(c, t, d) for c, t in expected for d in ("up", "down")}

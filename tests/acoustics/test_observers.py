@@ -103,9 +103,15 @@ def test_no_direction_where_nothing_moved_or_nothing_was_measured(clip, source):
     assert direction_with_source(clip, source) is None
 
 
+def profile_of(category):
+    """`paper` for the published ones."""
+    return next(iter(GRADIENTS[category].profiles))
+
+
 def named(source, category, condition, name, before):
     """The direction named by the cue after encoding; None also for a condition without effect."""
-    rendering = source.render(category, condition, clip_id=condition.clip_id(name, name))
+    clip_id = condition.clip_id(name, name)
+    rendering = source.render(category, condition, clip_id=clip_id, profile=profile_of(category))
     if rendering.no_effect:
         return None
     pcm = rendering.to_pcm().pcm
@@ -178,7 +184,8 @@ def test_without_the_source_three_in_four_are_identified_at_the_high_tier(catego
     for i, (name, pcm, rate, span) in enumerate(clips):
         source = SourceRenderer(pcm, rate, span)
         for condition in HIGH:
-            made = source.render(category, condition, clip_id=condition.clip_id(name, name))
+            clip_id = condition.clip_id(name, name)
+            made = source.render(category, condition, clip_id=clip_id, profile=profile_of(category))
             if not made.no_effect:
                 answer = observers[1 - i % 2].answer(made.to_pcm().pcm, rate, made.span, category)
                 right.append(answer == LABELS[condition.direction])

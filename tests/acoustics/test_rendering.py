@@ -13,12 +13,13 @@ from synthetic_speech import speech_like, speech_pcm
 
 from builders.corpora.vctk.frozen import read_vctk_list
 from otoscope.acoustics import codec
-from otoscope.acoustics.design import CONDITIONS, Condition
+from otoscope.acoustics.design import CONDITIONS, PUBLISHED_CATEGORIES, Condition
 from otoscope.acoustics.gradients import GRADIENTS, beep_categories
 from otoscope.acoustics.rendering import SourceRenderer, render
 from otoscope.acoustics.spans import Span, decide
 
 BY_SPECTRUM = {"speaking_speed", "voice_pitch", "voice_clarity"}
+PAPER = tuple(name for name, gradient in GRADIENTS.items() if "paper" in gradient.profiles)
 LIMIT_DB = -70.0
 FEW = [CONDITIONS[0], CONDITIONS[11], CONDITIONS[20], CONDITIONS[23]]
 """Every curve, every tier, both directions."""
@@ -44,9 +45,7 @@ def difference(pcm, sampling_rate, span, category, condition, bit_depth=16, sour
     return np.abs(error).max(), -np.inf if power == 0 else 10 * np.log10(power / reference)
 
 
-def assert_agrees(
-    pcm, sampling_rate, span, categories=tuple(GRADIENTS), conditions=FEW, bit_depth=16
-):
+def assert_agrees(pcm, sampling_rate, span, categories=PAPER, conditions=FEW, bit_depth=16):
     """Within 1 PCM step, or within −70 dB where a spectrum is in between."""
     source = SourceRenderer(pcm, sampling_rate, Span(*span), bit_depth=bit_depth)
     for category in categories:
@@ -56,19 +55,19 @@ def assert_agrees(
             assert close, f"{category} {tuple(condition)}: {steps:.0f} steps, {db:.1f} dB"
 
 
-@pytest.mark.parametrize("category", GRADIENTS)
+@pytest.mark.parametrize("category", PAPER)
 def test_all_conditions_agree_with_the_reference_at_16_khz(category):
     assert_agrees(speech_pcm(16_000), 16_000, (4_000, 14_100), [category], CONDITIONS)
 
 
-@pytest.mark.parametrize("category", GRADIENTS)
+@pytest.mark.parametrize("category", PAPER)
 def test_some_conditions_agree_with_the_reference_at_48_khz(category):
     assert_agrees(speech_pcm(48_000), 48_000, (12_000, 42_300), [category])
 
 
 @pytest.mark.parametrize("rate", [8_000, 22_050, 44_100])
 def test_other_rates_agree_with_the_reference(rate):
-    categories = [c for c in GRADIENTS if c != "echo"]  # its plain response takes seconds a rate
+    categories = [c for c in PAPER if c != "echo"]  # its plain response takes seconds a rate
     span = (round(0.25 * rate), round(0.9 * rate) + 7)
     for category in categories:
         for condition in FEW:
@@ -80,13 +79,13 @@ def test_other_rates_agree_with_the_reference(rate):
             assert db <= LIMIT_DB if by_db else steps <= 1, (category, condition, steps, db)
 
 
-@pytest.mark.parametrize("category", GRADIENTS)
+@pytest.mark.parametrize("category", PAPER)
 def test_stereo_agrees_with_the_reference(category):
     pcm = np.concatenate([speech_pcm(16_000), speech_pcm(16_000, seed=1) // 3])
     assert_agrees(pcm, 16_000, (4_000, 14_100), [category], [CONDITIONS[17], CONDITIONS[22]])
 
 
-@pytest.mark.parametrize("category", GRADIENTS)
+@pytest.mark.parametrize("category", PAPER)
 @pytest.mark.parametrize(
     "span",
     [
@@ -105,14 +104,14 @@ def test_every_span_agrees_with_the_reference(category, span):
     assert_agrees(speech_pcm(16_000), 16_000, span, [category], [CONDITIONS[17], CONDITIONS[20]])
 
 
-@pytest.mark.parametrize("category", GRADIENTS)
+@pytest.mark.parametrize("category", PAPER)
 def test_silence_in_places_agrees_with_the_reference(category):
     pcm = speech_pcm(16_000)
     pcm[:, :5_000] = pcm[:, 8_000:10_500] = pcm[:, 16_000:] = 0
     assert_agrees(pcm, 16_000, (4_000, 16_500), [category], [CONDITIONS[17], CONDITIONS[22]])
 
 
-@pytest.mark.parametrize("category", GRADIENTS)
+@pytest.mark.parametrize("category", PAPER)
 def test_silence_stays_silence(category):
     made = SourceRenderer(np.zeros((1, 9_000), np.int16), 16_000, Span(1_000, 8_000)).render(
         category, CONDITIONS[17], clip_id="a"
@@ -147,7 +146,7 @@ def test_loud_sources_agree_with_the_reference():
         pytest.param(REAL / "vctk/other_rate/p225_038_16k.wav", id="real", marks=needs_real_speech),
     ],
 )
-@pytest.mark.parametrize("category", GRADIENTS)
+@pytest.mark.parametrize("category", PAPER)
 def test_speech_agrees_with_the_reference(category, path):
     recording = codec.read(path)
     span = decide(codec.to_float(recording.pcm), 16_000).span
@@ -198,7 +197,7 @@ def test_variants_do_not_depend_on_the_order_in_which_they_are_made():
         source = SourceRenderer(speech_like(22_050), 22_050, Span(5_000, 20_011))
         return {c: source.render(category, c, clip_id="a").samples.tobytes() for c in conditions}
 
-    for category in GRADIENTS:
+    for category in PAPER:
         forward = made(category, CONDITIONS)
         assert made(category, CONDITIONS[::-1]) == forward
         for condition in FEW:
@@ -207,7 +206,7 @@ def test_variants_do_not_depend_on_the_order_in_which_they_are_made():
 
 @settings(max_examples=15, deadline=None)
 @given(
-    st.sampled_from(sorted(GRADIENTS)),
+    st.sampled_from(sorted(PAPER)),
     st.sampled_from(CONDITIONS),
     st.integers(1, 4_000),
     st.integers(0, 3_999),
@@ -227,7 +226,7 @@ def test_render_is_one_variant_of_a_source(category, condition, n_span, start, r
 def test_int16_and_the_floats_it_stands_for_are_the_same_clip():
     pcm = speech_pcm(16_000)
     span = Span(4_000, 14_100)
-    for category in GRADIENTS:
+    for category in PAPER:
         whole, floating = (
             SourceRenderer(x, 16_000, span).render(category, CONDITIONS[17], clip_id="a").samples
             for x in (pcm, codec.to_float(pcm))
@@ -271,7 +270,7 @@ def test_ids_are_the_published_ones():
 
 
 def test_ids_of_the_beeps_are_the_published_ones():
-    assert len(beep_categories("paper")) == 4
+    assert len(set(beep_categories("paper")) & set(PUBLISHED_CATEGORIES)) == 4
     names = [f"beep_{i:02d}" for i in range(1, 11)]
     ids = sorted(condition.clip_id(name, name) for name in names for condition in CONDITIONS)
     digest = hashlib.sha256("\n".join(ids).encode()).hexdigest()

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TESTED_ELSEWHERE = {"leakage_and_transfer", "real_speech", "recordings"}
-ONE_GRADIENT = "{'volume': b.GRADIENTS['volume']}"
+TESTED_ELSEWHERE = {"leakage_and_transfer", "real_speech", "recordings", "relabelling"}
+ONE_GRADIENT = "('volume',)"
 
 SIZES = {
-    "gradients": f"b.N_ROUNDS, b.SAMPLING_RATE, b.GRADIENTS = 1, 8000, {ONE_GRADIENT}; "
+    "gradients": f"b.N_ROUNDS, b.SAMPLING_RATE, b.PUBLISHED_CATEGORIES = 1, 8000, {ONE_GRADIENT}; "
     "b.SPAN = type(b.SPAN)(6400, 25600)",
     "bootstrap": "b.N_PAIRS, b.N_DRAWS, b.N_ROUNDS, b.N_ANSWERS = 60, 50, 1, 200",
     "scoring": "b.N_SOURCES, b.N_ROUNDS = 2, 1",

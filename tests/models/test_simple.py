@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from chat_server import request_about
 
+from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.models.base import AudioInput, ModelError, Status, description_of, stream
 from otoscope.models.simple import open_constant, open_observer, open_random, span_of
 from otoscope.prompts.parts import Text
@@ -105,6 +106,18 @@ class TestObserver:
         assert model.description["n_sources"] == 0
         assert set(model.description["constants"].values()) == {0.0}
         assert json.loads(json.dumps(model.description, allow_nan=False)) == model.description
+
+    def test_an_added_gradient_changes_its_description_only_where_a_row_has_it(self, monkeypatch):
+        before = open_observer(None).description
+        monkeypatch.setitem(GRADIENTS, "toy", GRADIENTS["volume"])
+        model, rises = open_observer(None), about("a", 9, category="toy", attribute="toy")
+        model.check_rows([{"category": "echo"}, {"category": "source"}])
+        assert model.description == before
+        model.check_rows([{"category": "toy"}])
+        assert list(model.description["constants"]) == [*before["constants"], "toy"]
+        assert texts(model, [rises]) == ["increase"]
+        model.fit([swelling("s", 12)])
+        assert texts(model, [rises]) == ["decrease"]
 
     def test_a_constant_that_cannot_be_measured_is_json_too(self):
         model = open_observer(None)

@@ -5,7 +5,10 @@ import re
 import pytest
 
 from otoscope.prompts import PROMPTS, prompt_text
+from otoscope.prompts.paraphrases import paraphrase
+from otoscope.prompts.questions import question
 from otoscope.responses import PARSERS
+from otoscope.responses.words import one_label
 
 UP_DOWN = '\n\nAnswer with only one word: "increase" or "decrease".'
 DOWN_UP = '\n\nAnswer with only one word: "decrease" or "increase".'
@@ -77,8 +80,22 @@ def test_every_prompt_has_its_text_here():
 
 
 def test_paraphrases_belong_to_their_categories():
-    bound = {name: p.category for name, p in PROMPTS.items() if p.category and not p.audio_first}
+    bound = {name: PROMPTS[name].category for name in PUBLISHED if PROMPTS[name].category}
     assert bound == CATEGORY_OF_PARAPHRASE
+
+
+def test_a_paraphrase_with_new_answer_words_has_a_parser_of_its_own(monkeypatch):
+    climbing = one_label({"climb": "increase", "drop": "decrease"})
+    monkeypatch.setitem(PARSERS, "climb_drop", climbing)
+    wording = "Does the voice climb or drop over time?"
+    monkeypatch.setitem(
+        PROMPTS, "toy", paraphrase("voice_pitch", "climb", "drop", wording, parser="climb_drop")
+    )
+    row = {"id": "a", "category": "voice_pitch", "attribute": "voice pitch", "label": 1}
+    asked = question(row, "toy")
+    assert asked.parts[0].text == wording + '\n\nAnswer with only one word: "climb" or "drop".'
+    assert PARSERS[asked.parser]("It climbs. I mean: climb.").label == asked.label == "increase"
+    assert PARSERS["paraphrase"]("climb").label is None
 
 
 @pytest.mark.parametrize("name", [name for name in PROMPTS if PROMPTS[name].audio_first])

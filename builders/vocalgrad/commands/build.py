@@ -39,7 +39,8 @@ def build(
         ),
     ] = None,
     categories: Annotated[
-        str, typer.Option(help="Categories, comma-separated; all when absent.")
+        str,
+        typer.Option(help="Categories, comma-separated; the published nine when absent."),
     ] = "",
     profile: ProfileName = "paper",
     beeps: Annotated[bool, typer.Option(help="Add the ten-tone ablation as config `beep`.")] = True,

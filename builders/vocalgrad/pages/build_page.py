@@ -114,7 +114,7 @@ def _beeps(build: FinishedBuild, plan: VocalGradPlan) -> Iterator[dict[str, Any]
     if not plan.beeps:
         return
     s = plan.beeps[0].source
-    for category in (c for c in beep_categories(plan.profile) if c in plan.categories):
+    for category in (c for c in plan.categories if c in beep_categories(plan.profile)):
         ids = [
             f"{s.split}-{category}-{Condition('high', CURVE, d).clip_id(s.item_id, s.clip_id)}"
             for d in DIRECTIONS

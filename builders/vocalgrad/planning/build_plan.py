@@ -52,7 +52,7 @@ def plan_build(
     Args:
         corpus: Chosen sources.
         beeps: The tones, or None for a build without the `beep` config.
-        categories: A subset of `GRADIENTS`; all by default.
+        categories: A subset of `GRADIENTS`; the published ones by default.
         profile: Which rules.
         policies, corrections: For spans, see `survey`.
         on_error: Whether one unusable source stops the build or is left out and counted.

@@ -20,7 +20,7 @@ from builders.building.plan import (
 )
 from builders.corpora.base import SourceClip
 from builders.splits import SORTED_SPLITS
-from otoscope.acoustics.design import CONDITIONS
+from otoscope.acoustics.design import CONDITIONS, PUBLISHED_CATEGORIES
 from otoscope.acoustics.gradients import GRADIENTS, beep_categories
 from otoscope.registry import UnknownName
 
@@ -197,7 +197,8 @@ class VocalGradPlan:
 
     def _beep_shards(self) -> list[ClipShard]:
         pieces = list(_pieces([s.most_bytes for s in self.beeps]))
-        categories = [c for c in beep_categories(self.profile) if c in self.categories]
+        of_tones = beep_categories(self.profile)
+        categories = [c for c in self.categories if c in of_tones]
         jobs = [(category, piece) for category in categories for piece in pieces]
         return [
             ClipShard(
@@ -239,16 +240,17 @@ class VocalGradPlan:
 
 
 def chosen_categories(names: Sequence[str] | None, profile: str) -> tuple[str, ...]:
-    """The named categories (all by default), in generation order.
+    """The named categories (the published ones by default), in generation order.
 
     Raises:
         LookupError: An unknown category, or one without this profile.
     """
-    names = names or tuple(GRADIENTS)
+    names = names or PUBLISHED_CATEGORIES
     for name in names:
         if profile not in (profiles := GRADIENTS[name].profiles):
             raise UnknownName(f"{name} has no profile {profile!r}; there are {sorted(profiles)}")
-    return tuple(name for name in GRADIENTS if name in names)
+    added = (name for name in GRADIENTS if name not in PUBLISHED_CATEGORIES)
+    return tuple(name for name in (*PUBLISHED_CATEGORIES, *added) if name in names)
 
 
 def _sizes(

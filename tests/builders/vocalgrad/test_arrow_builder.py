@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import Audio
 
+from builders.vocalgrad.planning.plan import GENERATOR_VERSION
 from builders.vocalgrad.rendering.arrow_builder import VocalGrad
 from tests.builders.tiny_corpus import TWO, built_from, one_beep, planned, speak
 
@@ -44,7 +45,7 @@ def test_the_rows_of_the_folder(built, tmp_path, config):
     builder, rows = rows_through_the_library(built, config, tmp_path)
     assert rows == rows_of_folder(built, TWO if config == "all" else [config])
     assert builder.info.features["label"].names == ["decrease", "increase"]
-    assert builder.info.version == "1.0.0"
+    assert builder.info.version == f"{GENERATOR_VERSION}.0.0"
     splits = ["test"] if config == "beep" else ["test", "train"]
     assert list(builder.info.splits) == splits
 

@@ -16,7 +16,7 @@ from builders.vocalgrad.pages.card import write_card
 from builders.vocalgrad.planning.build_plan import PlannedBuild
 from builders.vocalgrad.rendering.rows import build
 from cards import render_card
-from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.design import PUBLISHED_CATEGORIES as ALL
 from tests.builders.tiny_corpus import CONFOUNDS, OBSERVER, built_from, one_beep, planned, speak
 
 
@@ -72,13 +72,13 @@ def test_neither_card_nor_records_name_a_folder_of_this_machine(built, card):
 
 def test_configs_and_their_files(built, header):
     configs = {config["config_name"]: config for config in header["configs"]}
-    assert set(configs) == {"all", *GRADIENTS, "source", "beep"}
+    assert set(configs) == {"all", *ALL, "source", "beep"}
     assert [name for name, config in configs.items() if config.get("default")] == ["all"]
     for name, config in configs.items():
         splits = [files["split"] for files in config["data_files"]]
         assert splits == (["test"] if name == "beep" else ["test", "validation"])
     for files in configs["all"]["data_files"]:
-        assert files["path"] == [f"{name}/{files['split']}-*.parquet" for name in GRADIENTS]
+        assert files["path"] == [f"{name}/{files['split']}-*.parquet" for name in ALL]
     assert configs["echo"]["data_files"][0]["path"] == "echo/test-*.parquet"
     for config in configs.values():
         for files in config["data_files"]:
@@ -89,7 +89,7 @@ def test_configs_and_their_files(built, header):
 def test_counts_and_sizes_of_the_header(built, header):
     for info in header["dataset_info"]:
         name = info["config_name"]
-        parts = list(GRADIENTS) if name == "all" else [name]
+        parts = [*ALL] if name == "all" else [name]
         for split in info["splits"]:
             n_rows = sum(1 for part in parts for _ in rows(built, part, split["name"]))
             assert split["num_examples"] == n_rows > 0
@@ -122,13 +122,13 @@ def test_every_config_has_a_hash_of_its_own_content(built, header):
 
 
 def hash_of(files, config):
-    parts = list(GRADIENTS) if config == "all" else [config]
+    parts = [*ALL] if config == "all" else [config]
     return content_hash({path: file for path, file in files.items() if file["config"] in parts})
 
 
 def test_the_numbers_people_read_are_those_of_the_files(built, card):
     for name, n_sources, n_speakers, n_clips, n_no_effect, n_clipped in table(card, "split"):
-        clips = [row for category in GRADIENTS for row in rows(built, category, name)]
+        clips = [row for category in ALL for row in rows(built, category, name)]
         sources = list(rows(built, "source", name))
         assert int(n_sources) == len(sources) == len({row["source_id"] for row in clips})
         assert int(n_speakers) == len({row["speaker_id"] for row in sources})
@@ -136,8 +136,8 @@ def test_the_numbers_people_read_are_those_of_the_files(built, card):
         assert int(n_no_effect) == sum(row["no_effect"] for row in clips)
         assert int(n_clipped) == sum(row["clipped_fraction"] > 0 for row in clips)
     by_category = {line[0]: int(line[-1]) for line in table(card, "category")}
-    counted = Counter({name: sum(r["no_effect"] for r in rows(built, name)) for name in GRADIENTS})
-    assert list(by_category) == list(GRADIENTS)
+    counted = Counter({name: sum(r["no_effect"] for r in rows(built, name)) for name in ALL})
+    assert list(by_category) == [*ALL]
     assert by_category == counted
     assert sum(counted.values()) == 3 * 16  # low and mid distortion at 16 kHz
     assert f"holds {len(list(rows(built, 'beep')))} clips made from ten" in card

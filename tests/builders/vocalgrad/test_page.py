@@ -19,8 +19,7 @@ from builders.vocalgrad.pages.examples import example_source, parameter_curve
 from builders.vocalgrad.planning.build_plan import PlannedBuild
 from builders.vocalgrad.rendering.rows import build
 from otoscope.acoustics.confounds import Confounds
-from otoscope.acoustics.design import TIERS
-from otoscope.acoustics.gradients import GRADIENTS, beep_categories
+from otoscope.acoustics.design import PUBLISHED_CATEGORIES, TIERS
 from otoscope.acoustics.rendering import render
 from tests.builders.tiny_corpus import TinyBuild, one_beep, planned, speak
 
@@ -28,7 +27,7 @@ NASTY = "</script><b>bold</b> & \"quoted\" 'x' {{ 7 * 7 }}"
 NOTHING = Rate(None, None, None)
 ROWS = tuple(
     TierAccuracy(category, tier, n, 2, 1, Rate(0.75, 0.5, 0.9) if n else NOTHING, NOTHING)
-    for category in GRADIENTS
+    for category in PUBLISHED_CATEGORIES
     for tier, n in zip(TIERS, (0, 8, 80), strict=True)
 )
 REPORT = ObserverReport("made up for a test", ROWS)
@@ -57,7 +56,7 @@ def made(tmp_path_factory):
     plan, survey, corpus = planned(
         speak(root / "speech", n=1, duration_s=1.2),
         beeps=one_beep(root / "beeps"),
-        categories=tuple(GRADIENTS),
+        categories=PUBLISHED_CATEGORIES,
     )
     sources = tuple(
         replace(s, source=replace(s.source, transcript=NASTY, speaker_id=NASTY))
@@ -92,7 +91,7 @@ def test_it_is_written_into_the_build_whole(made):
 def test_every_category_has_its_players_and_they_hold_the_dataset_s_bytes(made):
     built, _, text = made
     players = {a["data-clip"]: a["src"] for a in Elements(text).of("audio") if "data-clip" in a}
-    for category in GRADIENTS:
+    for category in PUBLISHED_CATEGORIES:
         for tier in ("high", "low"):
             for direction in ("up", "down"):
                 (name,) = (
@@ -105,15 +104,15 @@ def test_every_category_has_its_players_and_they_hold_the_dataset_s_bytes(made):
                 flac = stored_rows(built.build, category, [name])[name]["audio"]["bytes"]
                 assert base64.b64decode(players[name].partition(",")[2]) == flac
     beeps = [name for name in players if "beep" in name]
-    assert len(beeps) == 2 * len(beep_categories("paper"))
-    assert len(players) == len(beeps) + 4 * len(GRADIENTS)
+    assert len(beeps) == 2 * 4
+    assert len(players) == len(beeps) + 4 * len(PUBLISHED_CATEGORIES)
 
 
 def test_every_player_and_every_picture_has_words(made):
     elements = Elements(made[2])
     assert all(player["aria-label"] for player in elements.of("audio"))
     pictures = [a for a in elements.of("svg") if a.get("class") == "figure"]
-    assert len(pictures) == 5 * len(GRADIENTS)
+    assert len(pictures) == 5 * len(PUBLISHED_CATEGORIES)
     assert all(picture["aria-label"] for picture in pictures)
 
 
@@ -137,7 +136,7 @@ def test_counts_are_those_of_the_parquet_files(made):
             f"{k:,}" for k in (n, no_effect, clipped)
         ]
     assert {count["config"] for count in counts(built.build, built.plan)} == {
-        *GRADIENTS,
+        *PUBLISHED_CATEGORIES,
         "source",
         "beep",
     }

@@ -11,15 +11,14 @@ from builders.corpora.base import Corpus, SourceClip
 from builders.vocalgrad.planning.build_plan import limited_sources, plan_build
 from builders.vocalgrad.planning.estimate import estimate
 from builders.vocalgrad.planning.plan import (
+    GENERATOR_VERSION,
     MAX_CLIP_BYTES,
     OmittedTier,
     SurveyedClip,
     VocalGradPlan,
 )
 from otoscope.acoustics.design import CONDITIONS
-from otoscope.acoustics.gradients import GRADIENTS
-
-ALL = tuple(GRADIENTS)
+from otoscope.acoustics.design import PUBLISHED_CATEGORIES as ALL
 
 
 def surveyed(i, split="test", *, duration_s=4.0, rate=48_000, position=None, n_channels=1):
@@ -155,7 +154,7 @@ def test_where_files_lie_does_not_matter_and_all_else_does():
         plan_of([replace(first, source=replace(first.source, transcript="Then.")), second]),
         plan_of(plan.sources, categories=ALL[1:]),
         replace(plan, profile="controlled"),
-        replace(plan, generator_version="2"),
+        replace(plan, generator_version=f"{GENERATOR_VERSION}.1"),
         replace(plan, libraries=("numpy 1",)),
         plan_of(plan.sources, beeps=[surveyed(2)]),
     ]
@@ -181,7 +180,9 @@ def test_the_fingerprint_of_version_0_1():
         SurveyedClip(beep, 48_000, 1, 172_800, 16, "PCM_16", (36_000, 136_800), "given", "ef" * 32),
     )
     libraries = ("numpy 1.0", "libsndfile 1.2")
-    plan = VocalGradPlan(("volume", "echo"), "controlled", sources, beeps, libraries=libraries)
+    plan = VocalGradPlan(
+        ("volume", "echo"), "controlled", sources, beeps, generator_version="1", libraries=libraries
+    )
     assert plan.fingerprint == "bf4329be26104aed57cf54da57457077132f3ad01f530a485b4a82f9046c0969"
     assert set(outline_of(plan)) == {
         "fingerprint", "profile", "categories", "generator_version", "libraries", "n_sources",
