@@ -21,6 +21,7 @@ from otoscope.models.encoding import RequestEncoder
 from otoscope.models.opening import open_model
 from otoscope.representations.extraction import plan_extraction
 from otoscope.representations.hidden_states import extractor_for
+from otoscope.tuning.scopes import SCOPES
 from tests.audits.tiny_dataset import clip, full_row, write
 from tests.representations.folder import files
 from trainers.lora import lora
@@ -283,7 +284,7 @@ class TestRejected:
     @pytest.mark.parametrize(
         ("options", "named"),
         [
-            (("--scope", "head"), "no scope named 'head'; there are lm_head, decoder, all_linear"),
+            (("--scope", "head"), f"no scope named 'head'; there are {', '.join(SCOPES)}"),
             (("--validation", "clip"), "no validation split named 'clip'"),
             (("--lora-dropout", "2"), "dropout is a share below 1, not 2.0"),
             (("--category", "pitch"), "no clips of category 'pitch', only of echo, volume"),

@@ -65,7 +65,9 @@ def test_layers_of_a_kind_share_a_line():
 
 
 def test_every_family_that_can_be_built_is_tried():
-    assert set(MAKERS) == set(FAMILIES) - {"qwen2_5_omni"}
+    proven = {name for name, family in FAMILIES.items() if family.proven != "unrun"}
+    assert set(MAKERS) == proven - {"qwen2_5_omni"}
+    assert {*PROJECTORS, "voxtral", "phi4_multimodal"} <= proven
 
 
 @pytest.mark.parametrize("family", sorted(MAKERS))

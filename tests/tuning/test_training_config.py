@@ -3,6 +3,7 @@
 import pytest
 
 from otoscope.tuning.config import TrainingConfig, TuningError
+from otoscope.tuning.scopes import SCOPES
 
 
 def test_the_defaults_are_the_published_ones():
@@ -16,7 +17,7 @@ def test_the_defaults_are_the_published_ones():
 @pytest.mark.parametrize(
     ("setting", "named"),
     [
-        ({"scope": "head"}, "no scope named 'head'; there are lm_head, decoder, all_linear"),
+        ({"scope": "head"}, f"no scope named 'head'; there are {', '.join(SCOPES)}"),
         ({"rank": 0}, "rank must be 1 or more, not 0"),
         ({"alpha": 0}, "alpha must be 1"),
         ({"batch_size": -1}, "batch_size must be 1"),
