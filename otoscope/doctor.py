@@ -1,9 +1,9 @@
 """What is installed, what is missing for which purpose, and how to install it."""
 
 import importlib
-import importlib.metadata
 import platform
 import sys
+from importlib import metadata
 from typing import NamedTuple
 
 from otoscope.errors import first_line
@@ -72,9 +72,7 @@ def diagnose() -> Diagnosis:
         faults = {name: fault for name in group.packages if (fault := fault_of(name))}
         state = "ok" if not faults else ("MISSING" if group.required else "absent")
         lines.append(f"{state:8}{group.name}: {group.purpose}")
-        lines += [
-            f"        {name} {version_of(name)}" for name in group.packages if name not in faults
-        ]
+        lines += [f"        {n} {metadata.version(n)}" for n in group.packages if n not in faults]
         lines += [f"        {name}: {fault}" for name, fault in faults.items()]
         if faults:
             lines.append(f"        install it: {group.way}")
@@ -85,11 +83,8 @@ def diagnose() -> Diagnosis:
 
 def way_to_install(module: str) -> str | None:
     """The command that installs an optional or required module; None for any other."""
-    module = module.split(".")[0]
-    for group in GROUPS:
-        if module in (MODULES.get(name, name) for name in group.packages):
-            return group.way
-    return None
+    ways = {MODULES.get(name, name): group.way for group in GROUPS for name in group.packages}
+    return ways.get(module.split(".")[0])
 
 
 def families() -> list[str]:
@@ -104,22 +99,17 @@ def families() -> list[str]:
     return [*lines, f"        otoscope.models.kimi_audio:KimiAudio: {PROVEN}"]
 
 
-def version_of(package: str) -> str:
-    """The installed version."""
-    return importlib.metadata.version(package)
-
-
 def fault_of(package: str) -> str:
     """Why a package cannot be imported; empty where it can.
 
     The reason is often a missing system library.
     """
     try:
-        version_of(package)
-    except importlib.metadata.PackageNotFoundError:
+        metadata.version(package)
+    except metadata.PackageNotFoundError:
         return "not installed"
     try:
         importlib.import_module(MODULES.get(package, package))
     except Exception as error:  # whatever fails on import is the finding
-        return f"installed ({version_of(package)}) but does not load: {first_line(error)}"
+        return f"installed ({metadata.version(package)}) but does not load: {first_line(error)}"
     return ""

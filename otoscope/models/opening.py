@@ -10,15 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from otoscope.doctor import way_to_install
 from otoscope.errors import InputError, first_line
 from otoscope.models import MODELS
 from otoscope.models.base import Model, ModelError, validate_method_names
 
 KINDS_WITHOUT_REVISION = {"constant", "fitted", "random", "replay", "human"}
 """Kinds whose name is a text or a path, in which `@` means nothing."""
-
-EXTRAS = {"openai": "api", "transformers": "models"}
-"""What to install for a kind that the core does not carry."""
 
 RENAMED_IMPORTS = {
     "otoscope.models.sound": "otoscope.models.audio",
@@ -94,8 +92,7 @@ def _opener(kind: str, target: str) -> Callable[..., Model]:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] == "otoscope":
             raise
-        extra = EXTRAS.get(kind)
-        way = f'pip install "otoscope[{extra}]"' if extra else f"pip install {error.name}"
+        way = way_to_install(error.name) or f"pip install {error.name}"
         raise ModelError(f"{kind!r} needs the package {error.name!r}: {way}") from None
     return opener
 

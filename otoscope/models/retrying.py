@@ -87,14 +87,13 @@ class RetryPolicy:
         Raises:
             ModelError: It has neither `with_retry` nor `with_settings`.
         """
-        if not (limits := self._limits):
-            return model
-        if hasattr(model, "with_retry"):
+        limits = self._limits
+        if limits and hasattr(model, "with_retry"):
             return model.with_retry(self)
-        if hasattr(model, "with_settings"):
-            return model
-        rules = " and ".join(name.replace("_", " ") for name in limits)
-        raise ModelError(f"retry {rules}: this model has no limit on tokens to raise")
+        if limits and not hasattr(model, "with_settings"):
+            rules = " and ".join(name.replace("_", " ") for name in limits)
+            raise ModelError(f"retry {rules}: this model has no limit on tokens to raise")
+        return model
 
     def new_limit(self, parser: str, answer: Answer) -> int | None:
         """The limit on new tokens of the retry of an answer; None where it is not retried."""
