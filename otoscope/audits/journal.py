@@ -88,13 +88,24 @@ def open_journal(run: Path, rank: int = 0, world: int = 1) -> Iterator[Journal]:
 
 
 def sent_calls(run: Path) -> Iterator[tuple[str, int]]:
-    """Question and number of every call that any rank made."""
+    """Question and number of every call that any rank made.
+
+    Raises:
+        RunError: A line is damaged; it is named.
+    """
     for path in sorted((run / "answers").glob("rank-*.sent")):
         with path.open("rb") as file:
-            for line in file:
+            for number, line in enumerate(file, start=1):
                 if line.endswith(b"\n"):
-                    question_id, attempt = json.loads(line)
-                    yield question_id, attempt
+                    try:
+                        question_id, attempt = json.loads(line)
+                        call = str(question_id), int(attempt)
+                    except (ValueError, TypeError) as error:
+                        raise RunError(
+                            f"{path}, line {number}: damaged ({error}); remove the line and run "
+                            "again"
+                        ) from error
+                    yield call
 
 
 def lost_calls(

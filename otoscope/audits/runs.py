@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from otoscope.atomic import write_atomic
 from otoscope.audits.plans import (
     ANSWER_SCHEMA,
+    CORE,
     SCHEMA_1_COLUMNS,
     PlanColumns,
     plan_difference,
@@ -117,8 +118,9 @@ def _plan_table(run: Path) -> pa.Table:
         plan = pq.read_table(run / "plan.parquet")
     except (OSError, pa.ArrowInvalid) as error:
         raise RunError(f"{run}/plan.parquet: not readable ({error})") from error
-    if "question_id" not in plan.column_names:
-        raise RunError(f"{run}/plan.parquet: not a plan (there is no column question_id)")
+    for name in CORE:
+        if name not in plan.column_names:
+            raise RunError(f"{run}/plan.parquet: not a plan (there is no column {name})")
     return plan
 
 

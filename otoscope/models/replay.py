@@ -83,7 +83,7 @@ def open_replay(name: str | None, revision: str | None = None) -> Replay:
         key = tuple(str(row[column]) for column in key_columns if row.get(column) is not None)
         if len(key) != len(key_columns):
             raise ModelError(f"{where}: has no {' and '.join(key_columns)}")
-        answer, attempt = _answer(row, text_column, where), number_in(row, "attempt") or 0
+        answer, attempt = _answer(row, text_column, where), number_in(row, "attempt", where) or 0
         _add(saved, key, SavedAnswer(answer, text_in(row, "prompt"), attempt, where))
     description = {"kind": "replay", "files": len(paths), "sha256": digest(paths)}
     return Replay(saved, _KEYS_OF[key_columns], description)
@@ -204,8 +204,8 @@ def _answer(row: SavedRow, text_column: str, where: str) -> Answer:
         status,
         audio_truncated=flag_in(row, "audio_truncated"),
         text_truncated=flag_in(row, "text_truncated"),
-        n_tokens_in=number_in(row, "n_tokens_in"),
-        n_tokens_out=number_in(row, "n_tokens_out"),
+        n_tokens_in=number_in(row, "n_tokens_in", where),
+        n_tokens_out=number_in(row, "n_tokens_out", where),
         cost=0.0,
         detail=detail,
         first_text=text_in(row, "first_text"),

@@ -99,10 +99,17 @@ def text_in(row: SavedRow, column: str) -> str | None:
     return None if value is None or value == "" or value != value else str(value)
 
 
-def number_in(row: SavedRow, column: str) -> int | None:
-    """A whole number, or None."""
+def number_in(row: SavedRow, column: str, where: str) -> int | None:
+    """A whole number, or None.
+
+    Raises:
+        ModelError: The cell holds something else; `where` names the row.
+    """
     value = text_in(row, column)
-    return None if value is None else int(float(value))
+    try:
+        return None if value is None else int(float(value))
+    except (ValueError, OverflowError):
+        raise ModelError(f"{where}: {column} is {value!r}, which is no number") from None
 
 
 def flag_in(row: SavedRow, column: str) -> bool:

@@ -7,6 +7,7 @@ from itertools import permutations
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from otoscope.audits.journal import lost_calls, open_journal, sent_calls
@@ -142,6 +143,14 @@ class TestThePlan:
             with pytest.raises(RunError, match=r"run\.json"):
                 load_run(run)
 
+    @pytest.mark.parametrize("name", CORE)
+    def test_a_plan_that_lacks_a_column_is_named(self, run, name):
+        plan = pq.read_table(run / "plan.parquet").drop_columns(name)
+        pq.write_table(plan, run / "plan.parquet")
+        for read in (load_run, read_plan):
+            with pytest.raises(RunError, match=rf"plan\.parquet: .* no column {name}\)"):
+                read(run)
+
     def test_a_description_that_is_no_json_is_an_error_that_says_so(self, tmp_path):
         with pytest.raises(RunError, match=r"cannot be put in run\.json: .*object"):
             write_plan(
@@ -216,6 +225,15 @@ class TestTheJournal:
         path.write_bytes(b"\0" * 30 + b"\n" + path.read_bytes())
         with pytest.raises(RunError, match=r"rank-000\.jsonl, line 1: damaged"):
             load_run(run)
+
+    @pytest.mark.parametrize("line", [b"\0\0", b"7", b'["a"]', b'["a", null]'])
+    def test_a_damaged_note_of_what_was_sent_is_named(self, run, line):
+        with open_journal(run) as journal:
+            journal.send("a", 1)
+        path = run / "answers" / "rank-000.sent"
+        path.write_bytes(path.read_bytes() + line + b"\n")
+        with pytest.raises(RunError, match=r"rank-000\.sent, line 2: damaged"):
+            list(sent_calls(run))
 
     def test_two_processes_on_one_rank_are_rejected(self, run):
         with open_journal(run, 0, 2):

@@ -106,6 +106,14 @@ class TestEveryFormat:
         assert one(model, request_about("b")).status is Status.REFUSED
 
 
+@pytest.mark.parametrize("value", ["many", "1e999"])
+@pytest.mark.parametrize("column", ["attempt", "n_tokens_in", "n_tokens_out"])
+def test_a_number_that_is_none_is_named_with_its_row(tmp_path, column, value):
+    path = write(tmp_path / "x.csv", [{"id": "a", "text": "increase", column: value}])
+    with pytest.raises(ModelError, match=rf"x\.csv: row 1: {column} is '{value}'"):
+        open_replay(path)
+
+
 class TestPrompts:
     def test_an_answer_to_another_prompt_is_no_answer(self, tmp_path):
         rows = [published(prompt="Does the pitch increase or decrease over time?")]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from otoscope.audits.runs import RunError
 from otoscope.prompts.questions import SOURCE, split_name
 from otoscope.reports.scoring import ScoredRun, score_runs
 from otoscope.statistics.direction import DIRECTION_LABELS
@@ -37,10 +38,14 @@ def read_perception(paths: Sequence[Path | str]) -> list[PerceptionRun]:
     """Every run, scored.
 
     Raises:
-        RunError: Not a perception run, or of another schema.
+        RunError: Not a perception run, of another schema, or its plan lacks a column.
         LookupError: A question names a parser that does not exist.
     """
     runs = score_runs(paths, AUDIT)
+    for run in runs:
+        for name in ("category", "labels"):
+            if len(run.answers) and run.answers[name].isna().all():
+                raise RunError(f"{run.name}: its plan.parquet has no {name}")
     return [PerceptionRun(run.name, run.about, with_kinds(run.answers)) for run in runs]
 
 

@@ -1,7 +1,9 @@
 """Bias, wordings, formats and calls, worked out by hand from hand-made answers."""
 
+import pyarrow.parquet as pq
 import pytest
 
+from otoscope.audits.runs import RunError
 from otoscope.reports.perception.findings import findings
 from otoscope.reports.perception.reading import read_perception
 from tests.reports.perception.test_perception_scores import only
@@ -12,6 +14,15 @@ def found_in(tmp_path, *runs):
     return findings(
         read_perception([write_run(tmp_path / f"run{i}", q) for i, q in enumerate(runs)])
     )
+
+
+@pytest.mark.parametrize("name", ["category", "labels"])
+def test_a_plan_without_a_column_of_perception_is_named(tmp_path, name):
+    run = write_run(tmp_path / "run", [(row(), "increase")])
+    plan = pq.read_table(run / "plan.parquet").drop_columns(name)
+    pq.write_table(plan, run / "plan.parquet")
+    with pytest.raises(RunError, match=rf"run: its plan\.parquet has no {name}"):
+        read_perception([run])
 
 
 def test_bias_is_shown_on_rising_falling_and_unchanged_clips(tmp_path):
