@@ -186,11 +186,17 @@ def start_processes() -> Any:
 
     Raises:
         TuningError: accelerate was given an option that is not supported here.
+        LaunchError: RANK, WORLD_SIZE or LOCAL_RANK make no sense.
     """
     import os
 
     import torch
     from accelerate import Accelerator, DistributedType
+
+    from otoscope.processes import process_share, whole_number
+
+    process_share()  # accelerate reads these variables too, but does not name them
+    whole_number("LOCAL_RANK", 0)
 
     precision = os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
     if precision != "no":

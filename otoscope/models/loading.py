@@ -206,13 +206,20 @@ def _weights(
         model, report = getattr(transformers, family.model).from_pretrained(
             name, dtype=dtype, device_map=device_map, output_loading_info=True, **where
         )
-    except (OSError, ValueError, ImportError, RuntimeError) as error:
+    except (OSError, ValueError, ImportError, RuntimeError, _damaged_weights()) as error:
         raise ModelError(
             f"the weights of {name!r} cannot be loaded: {first_line(error)[:300]}"
         ) from error
     if device_map is None:
         model.to(_own_device())
     return model, sorted(report["missing_keys"])
+
+
+def _damaged_weights() -> type[Exception]:
+    """What a truncated file of weights raises, which is no ValueError."""
+    from safetensors import SafetensorError
+
+    return SafetensorError
 
 
 def _own_device() -> str:
@@ -227,8 +234,11 @@ def _with_adapter(model: Any, adapter: str) -> tuple[Any, dict[str, Any]]:
     name, _, revision = (adapter, "", "") if Path(adapter).is_dir() else adapter.partition("@")
     try:
         which = identity(name, revision or None, "adapter_config.json")
-    except OSError as error:
-        raise ModelError(f"no adapter {adapter!r}: {first_line(error)[:300]}") from error
+    except (OSError, ValueError) as error:
+        cause = first_line(error)[:300]
+        if isinstance(error, ValueError) and not Path(name).is_dir():
+            cause = "there is no folder here and no Hub repository of that name"
+        raise ModelError(f"no adapter {adapter!r}: {cause}") from error
     return _adapted(model, name, which.get("commit")), which
 
 
@@ -247,7 +257,10 @@ def _adapted(model: Any, name: str, revision: str | None, subfolder: str | None 
         warnings.filterwarnings("ignore", message=".is_gradient_checkpointing. is deprecated")
         try:
             return peft.PeftModel.from_pretrained(model, name, revision=revision, **options)
-        except (OSError, ValueError, RuntimeError, KeyError, UserWarning) as error:
+        except (
+            OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, UserWarning,
+            _damaged_weights(),
+        ) as error:  # fmt: skip
             raise ModelError(
                 f"the adapter {name!r} does not fit this model: {first_line(error)[:300]}"
             ) from error

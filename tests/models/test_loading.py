@@ -101,6 +101,29 @@ class TestAdapter:
         with pytest.raises(ModelError, match="no adapter 'me/none'"):
             open_transformers(checkpoint, adapter="me/none")
 
+    @pytest.mark.parametrize("name", ["adapters/study/volume", "/no/such/folder"])
+    def test_a_mistyped_folder(self, checkpoint, name):
+        with pytest.raises(ModelError, match=f"no adapter '{name}': there is no folder here and"):
+            open_transformers(checkpoint, adapter=name)
+
+    @pytest.mark.parametrize(
+        ("file", "content"),
+        [("adapter_config.json", b"[]"), ("adapter_model.safetensors", b"torn")],
+    )
+    def test_damaged_files(self, checkpoint, tmp_path, file, content):
+        lora = adapter(tmp_path / "lora")
+        (tmp_path / "lora" / file).write_bytes(content)
+        with pytest.raises(ModelError, match=r"the adapter '.*lora' "):
+            open_transformers(checkpoint, adapter=lora)
+
+
+def test_truncated_weights(checkpoint, tmp_path):
+    shutil.copytree(checkpoint, tmp_path / "torn")
+    path = tmp_path / "torn" / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(ModelError, match=r"the weights of '.*torn' cannot be loaded"):
+        open_transformers(str(tmp_path / "torn"))
+
 
 class TestRevision:
     def test_the_commit_behind_a_branch_is_recorded(self, checkpoint, tmp_path, monkeypatch):

@@ -349,6 +349,22 @@ class TestRejected:
         output = rejected(tmp_path / "a", checkpoint, data=data)
         assert "accelerate has --mixed_precision bf16; give `no`" in output
 
+    @pytest.mark.parametrize(
+        ("environment", "named"),
+        [
+            ({"WORLD_SIZE": "x"}, "WORLD_SIZE is 'x'"),
+            ({"RANK": "abc"}, "RANK is 'abc'"),
+            ({"LOCAL_RANK": "x"}, "LOCAL_RANK is 'x'"),
+            ({"RANK": "5", "WORLD_SIZE": "2"}, "rank 5 is not below a world size of 2"),
+        ],
+    )
+    def test_an_environment_that_makes_no_sense(
+        self, data, checkpoint, tmp_path, monkeypatch, environment, named
+    ):
+        for variable, value in environment.items():
+            monkeypatch.setenv(variable, value)
+        assert named in rejected(tmp_path / "a", checkpoint, data=data)
+
     def test_answers_that_the_tokenizer_does_not_know(
         self, data, checkpoint, tmp_path, monkeypatch
     ):
