@@ -42,7 +42,10 @@ class AnswerCache:
         if text is None:
             return None
         stored = json.loads(text)
-        return Answer(**{**stored, "status": Status.OK, "wall_s": 0.0, "cost": None})
+        try:
+            return Answer(**{**stored, "status": Status.OK, "wall_s": 0.0, "cost": None})
+        except TypeError:  # version 0.1 stored fields of any type
+            return None
 
     def put(self, key: str, answer: Answer) -> None:
         """Stores an answer of status `ok`."""

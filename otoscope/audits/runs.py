@@ -30,6 +30,7 @@ from otoscope.audits.plans import (
 )
 from otoscope.claims import FolderKind, locked
 from otoscope.errors import InputError
+from otoscope.models.base import Status, validate_fields
 from otoscope.models.retrying import NOT_FINAL
 
 SCHEMA = 2
@@ -136,13 +137,21 @@ def attempts(run: Path) -> Iterator[dict[str, Any]]:
                 if line.endswith(b"\n"):
                     try:
                         attempt = dict(json.loads(line))
-                        _weight(attempt), attempt["question_id"]
+                        _validate_attempt(attempt)
                     except (ValueError, KeyError, TypeError) as error:
                         raise RunError(
                             f"{path}, line {number}: damaged ({error}); remove the line and run "
                             "again: its question is sent again"
                         ) from error
                     yield attempt
+
+
+def _validate_attempt(attempt: Mapping[str, Any]) -> None:
+    """Raises ValueError, KeyError or TypeError for what is no line of answers."""
+    Status(attempt["status"])
+    if not isinstance(attempt["question_id"], str) or not isinstance(attempt["attempt"], int):
+        raise TypeError("question_id is a str, attempt a whole number")
+    validate_fields({name: value for name, value in attempt.items() if value is not None})
 
 
 def deciding(lines: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -4,7 +4,7 @@ A model gets requests, which are questions with their audio in memory, and retur
 each. Nothing here imports torch; adapters import what they need when they are opened.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby, islice
@@ -77,6 +77,47 @@ class Status(StrEnum):
     ERROR = "error"
 
 
+def _is_number(value: Any) -> bool:
+    value = value.item() if hasattr(value, "item") else value
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return _is_number(value) and abs(value) < 2**63 and value == int(value)
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value.item() if hasattr(value, "item") else value, bool)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _are_scores(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_number, value.values()))
+
+
+_FIELD_TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(("audio_truncated", "text_truncated"), (_is_flag, "a bool")),
+    **dict.fromkeys(("n_tokens_in", "n_tokens_out"), (_is_count, "a whole number or None")),
+    "wall_s": (_is_number, "a number"),
+    "logprobs": (_are_scores, "a mapping to numbers or None"),
+    "cost": (_is_number, "a number or None"),
+    "detail": (_is_text, "a str"),
+    **dict.fromkeys(("text", "first_text"), (_is_text, "a str or None")),
+}
+
+
+def validate_fields(answer: Mapping[str, Any]) -> None:
+    """Raises TypeError where a field of an answer has a value of another type."""
+    for name, (fits, kind) in _FIELD_TYPES.items():
+        value = answer.get(name)
+        unset = value is None and (name not in answer or kind.endswith("None"))
+        if not unset and not fits(value):
+            raise TypeError(f"an answer's {name} is {kind}, not {value!r}")
+
+
 @dataclass(frozen=True)
 class Answer:
     """A model's answer to one request.
@@ -110,11 +151,10 @@ class Answer:
         """Takes a status by its name too.
 
         Raises:
-            TypeError: The text is no text.
+            TypeError: A field has a value of another type; scalars of NumPy and torch count.
             ValueError: There is no such status.
         """
-        if self.text is not None and not isinstance(self.text, str):
-            raise TypeError(f"an answer's text is a str or None, not {type(self.text).__name__}")
+        validate_fields(vars(self))
         if not isinstance(self.status, Status):
             if self.status not in list(Status):
                 raise ValueError(

@@ -5,6 +5,7 @@ import glob
 import hashlib
 import json
 import logging
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -107,9 +108,12 @@ def number_in(row: SavedRow, column: str, where: str) -> int | None:
     """
     value = text_in(row, column)
     try:
-        return None if value is None else int(float(value))
-    except (ValueError, OverflowError):
-        raise ModelError(f"{where}: {column} is {value!r}, which is no number") from None
+        number = float(value or "nan")
+    except ValueError:
+        number = math.inf
+    if abs(number) >= 2**63:
+        raise ModelError(f"{where}: {column} is {value!r}, which is no number that fits")
+    return None if math.isnan(number) else int(number)
 
 
 def flag_in(row: SavedRow, column: str) -> bool:

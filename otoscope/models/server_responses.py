@@ -164,4 +164,4 @@ def _text(content: Any) -> str:
 
 
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) else None
+    return value if type(value) is int and abs(value) < 2**63 else None

@@ -262,7 +262,18 @@ class TestTheModelFails:
     @pytest.mark.parametrize(
         ("answer", "expected"),
         [
-            ("3", "text is a str or None, not int"),
+            ("3", "text is a str or None, not 3"),
+            ("None, n_tokens_in='many'", "n_tokens_in is a whole number or None, not 'many'"),
+            ("None, n_tokens_out=2.5", "n_tokens_out is a whole number or None, not 2.5"),
+            ("None, n_tokens_out=float('nan')", "n_tokens_out is a whole number or None, not nan"),
+            ("None, audio_truncated='no'", "audio_truncated is a bool, not 'no'"),
+            ("None, text_truncated=None", "text_truncated is a bool, not None"),
+            ("None, wall_s=None", "wall_s is a number, not None"),
+            ("None, cost='x'", "cost is a number or None, not 'x'"),
+            ("None, logprobs=[1]", "logprobs is a mapping to numbers or None, not [1]"),
+            ("None, logprobs={'a': 'b'}", "logprobs is a mapping to numbers or None"),
+            ("None, detail=4", "detail is a str, not 4"),
+            ("None, first_text=4", "first_text is a str or None, not 4"),
             ("None, status='asleep'", "no status named 'asleep'; there are ['ok', 'refused',"),
             ("None, status='refused'", "Status.REFUSED"),
         ],
@@ -273,6 +284,15 @@ class TestTheModelFails:
             [sys.executable, "-c", code], capture_output=True, text=True, check=False
         )
         assert expected in done.stdout + done.stderr
+
+    def test_to_fill_numbers_of_numpy_in(self):
+        code = (
+            "import numpy as np; from otoscope.models.base import Answer\n"
+            "Answer(None, n_tokens_in=np.int64(3), wall_s=np.float32(1), cost=np.array(0.5),\n"
+            "    audio_truncated=np.True_, logprobs={'a': np.float32(-1)}, text_truncated=False)\n"
+            "Answer(None, cost=1, wall_s=0, n_tokens_out=3.0)\n"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True)
 
     def test_a_fault_of_the_disk_is_no_fault_of_the_model(self, ask, monkeypatch):
         monkeypatch.setattr(

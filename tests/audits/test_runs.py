@@ -226,6 +226,24 @@ class TestTheJournal:
         with pytest.raises(RunError, match=r"rank-000\.jsonl, line 1: damaged"):
             load_run(run)
 
+    @pytest.mark.parametrize(
+        "field",
+        [
+            {"status": "asleep"}, {"n_tokens_in": "many"}, {"audio_truncated": "no"}, {"cost": "x"},
+            {"first_text": 4}, {"detail": 4}, {"logprobs": [1]}, {"text": 3}, {"attempt": "1"},
+            {"question_id": 7}, {"wall_s": "1"},
+        ],
+    )  # fmt: skip
+    def test_an_answer_of_other_types_is_named(self, run, field):
+        with open_journal(run) as journal:
+            journal.append("a", 1, Answer("increase"))
+            journal.append("b", 1, Answer("increase"))
+        path = run / "answers" / "rank-000.jsonl"
+        first, second = path.read_text().splitlines()
+        path.write_text(f"{first}\n{json.dumps(json.loads(second) | field)}\n")
+        with pytest.raises(RunError, match=r"rank-000\.jsonl, line 2: damaged"):
+            load_run(run)
+
     @pytest.mark.parametrize("line", [b"\0\0", b"7", b'["a"]', b'["a", null]'])
     def test_a_damaged_note_of_what_was_sent_is_named(self, run, line):
         with open_journal(run) as journal:
