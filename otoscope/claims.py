@@ -121,7 +121,10 @@ class FolderKind:
     def read(self, folder: Path) -> dict[str, Any] | None:
         """The stored record; None where there is none."""
         try:
-            return dict(json.loads((folder / self.record).read_text(encoding="utf-8")))
+            record = json.loads((folder / self.record).read_text(encoding="utf-8"))
+            if not isinstance(record, dict):
+                raise TypeError(f"it holds {_short(record)}, not names and values")
+            return record
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (ValueError, TypeError) as error:

@@ -82,7 +82,7 @@ class TestFolderKind:
         (tmp_path / ".box.json.0123").touch()
         assert BOXES.claim(tmp_path, RECORD)
 
-    @pytest.mark.parametrize("text", ["", "{", "[1]", "1"])
+    @pytest.mark.parametrize("text", ["", "{", "[]", "[1]", "1", "null"])
     def test_a_record_that_is_none_is_named(self, tmp_path, text):
         (tmp_path / "box.json").write_text(text)
         with pytest.raises(BoxError, match=r"box\.json is not readable"):

@@ -13,6 +13,7 @@ each trains every n-th category and site. Interrupted or killed, the same comman
     PROBES/predictions/CATEGORY/SITE.parquet   every item
 """
 
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -70,7 +71,7 @@ def linear_probe(
 
     The same command resumes where it stopped. Other --sites and --categories add to the folder.
     """
-    from otoscope.probes.predictions import ProbeConfig
+    from otoscope.probes.predictions import ProbeConfig, ProbeError
     from otoscope.probes.probe import ProbeRecipe
     from otoscope.probes.probe_set import plan_probes
     from otoscope.processes import process_share
@@ -78,6 +79,8 @@ def linear_probe(
     from otoscope.representations.features import ANSWER, Features
     from otoscope.representations.sites import parse_sites
 
+    if not math.isfinite(memory_gib):
+        raise ProbeError(f"--memory-gib must be a finite number, not {memory_gib}")
     rank, world = process_share()
     train = Features.open(features)
     probes = plan_probes(

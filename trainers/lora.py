@@ -144,11 +144,13 @@ def lora(
 def training_config(out: Path, reproducible: bool | None, **values: Any) -> TrainingConfig:
     """The config; a resumed training keeps its mode unless one is given."""
     from otoscope.tuning.checkpoints import ADAPTERS
-    from otoscope.tuning.record import FINISHED
+    from otoscope.tuning.record import read_finished
 
-    begun = (FINISHED.read(out) or {}).get("begun") or ADAPTERS.read(out) or {}
+    finished = read_finished(out)
+    begun = finished[0] if finished else ADAPTERS.read(out) or {}
     if reproducible is None:
-        reproducible = begun.get("settings", {}).get("reproducible", True)
+        stored = begun.get("settings")
+        reproducible = stored.get("reproducible", True) if isinstance(stored, Mapping) else True
     return TrainingConfig(**values, reproducible=reproducible)
 
 
@@ -243,16 +245,15 @@ def train_adapter(
     from otoscope.models.opening import parse_spec
     from otoscope.progress import progress_of
     from otoscope.tuning.checkpoints import ADAPTERS, Checkpoints
-    from otoscope.tuning.history import TrainingHistory
-    from otoscope.tuning.record import FINISHED
+    from otoscope.tuning.record import read_finished
     from otoscope.tuning.training import train
 
     is_first = group.process_index == 0
     notify: Callable[[str], None] = typer.echo if is_first else lambda note: None
     begun = ADAPTERS.plain({"version": 1, "settings": settings.record(), **job.about})
-    if (record := FINISHED.read(out)) is not None:
-        ADAPTERS.validate_same(out, record["begun"], begun)
-        notify(f"{out} is finished: {TrainingHistory.from_plain(record['history']).summary()}")
+    if (finished := read_finished(out)) is not None:
+        ADAPTERS.validate_same(out, finished[0], begun)
+        notify(f"{out} is finished: {finished[1].summary()}")
         return
     checkpoints = Checkpoints(out, notify)
     with checkpoints.lock() if is_first else contextlib.nullcontext():

@@ -99,6 +99,8 @@ def read_study_config(path: Path) -> StudyConfig:
         raise StudyError(f"{path}: no YAML ({' '.join(str(error).split())})") from error
     if not isinstance(content, dict):
         raise StudyError(f"{path}: should hold names and values, such as `model: transformers:…`")
+    if odd := [name for name in content if not isinstance(name, str)]:
+        raise StudyError(f"{path}: {odd[0]!r} is no name of a value, such as `model`")
     if old := [name for name in content if name in STUDY_KEYS]:
         renamed = ", ".join(f"`{name}` is now `{STUDY_KEYS[name]}`" for name in old)
         raise StudyError(f"{path}: {renamed}")

@@ -161,6 +161,11 @@ def open_fitted(name: str | None, revision: str | None = None) -> FittedObserver
             field.name: tuple(value) if isinstance(value := known[field.name], list) else value
             for field in fields(TrainedOn)
         }
+        for name in ("profiles", "sources", "speakers"):
+            if not isinstance(values[name], tuple) or not all(
+                isinstance(each, str) for each in values[name]
+            ):
+                raise TypeError(f"trained_on.{name} is no list of names")
         trained_on = TrainedOn(**values)
         return FittedObserverModel(from_numbers(content["categories"]), trained_on)
     except (AttributeError, LookupError, TypeError, ValueError) as error:

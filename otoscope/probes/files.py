@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 
 from otoscope.atomic import write_atomic
 from otoscope.claims import FolderKind
-from otoscope.probes.predictions import PROBE, RIDGE, ProbeError
+from otoscope.errors import first_line
+from otoscope.probes.predictions import PREDICTIONS, PROBE, RIDGE, ProbeError
 from otoscope.representations.sites import site_of
 
 PROBES = FolderKind(
@@ -37,12 +38,20 @@ def prediction_files(folder: str | Path) -> dict[tuple[str, str], Path]:
     """The file of each category and site that is done.
 
     Raises:
-        ProbeError: There is none.
+        ProbeError: There is none, or one cannot be read or holds something else.
     """
     files = {}
     for path in sorted(Path(folder).glob("predictions/*/*.parquet")):
-        first = pq.ParquetFile(path).read_row_group(0, columns=["category", "site"])
-        files[first["category"][0].as_py(), first["site"][0].as_py()] = path
+        try:
+            file = pq.ParquetFile(path)
+            if missing := set(PREDICTIONS.names) - set(file.schema_arrow.names):
+                raise LookupError(f"it lacks {', '.join(sorted(missing))}")
+            first = file.read_row_group(0, columns=["category", "site"])
+            files[str(first["category"][0]), str(first["site"][0])] = path
+        except (OSError, LookupError, RuntimeError, pa.ArrowException) as error:
+            raise ProbeError(
+                f"{path} holds no predictions ({first_line(error)}); delete it and train again"
+            ) from error
     if not files:
         raise ProbeError(f"{folder} holds no predictions yet")
     return files

@@ -23,6 +23,7 @@ from otoscope.probes.descent import descend
 
 PUBLISHED_SEED = 1234
 SMALLEST_STD = 1e-6
+MAX_LEARNING_RATE = 1e3
 ROWS_AT_A_TIME = 1024
 
 
@@ -44,10 +45,11 @@ class ProbeRecipe:
     batch_size: int = 512
 
     def __post_init__(self) -> None:
-        if self.learning_rate <= 0 or self.weight_decay < 0:
+        if not 0 < self.learning_rate <= MAX_LEARNING_RATE or not 0 <= self.weight_decay < math.inf:
             raise ProbeError(
-                f"the learning rate must be above 0 and the weight decay not below it, got "
-                f"{self.learning_rate} and {self.weight_decay}"
+                f"the learning rate must be above 0 and at most {MAX_LEARNING_RATE:g}, and the "
+                f"weight decay finite and not below 0, got {self.learning_rate} and "
+                f"{self.weight_decay}"
             )
         if self.n_epochs < 1 or self.batch_size < 1:
             raise ProbeError(

@@ -29,6 +29,9 @@ from otoscope.representations.storage import (
     write_description,
 )
 
+NEEDED_COLUMNS = ("id", "category", "label", "source_id", "split", "no_effect")
+"""Columns of `rows` that every folder has."""
+
 
 class Targets(NamedTuple):
     """The hidden states that predict the tokens of gold answers, one row a token.
@@ -81,6 +84,13 @@ class Features:
             table = pq.read_table(folder / "rows.parquet")
         except (OSError, pa.ArrowInvalid) as error:
             raise FeaturesError(f"{folder}/rows.parquet: not readable ({error})") from error
+        if missing := [name for name in NEEDED_COLUMNS if name not in table.column_names]:
+            raise FeaturesError(f"{folder}/rows.parquet: it lacks {', '.join(missing)}")
+        if not _is_count(description.get("rows_per_block")):
+            raise FeaturesError(
+                f"{folder}/features.json: rows_per_block is "
+                f"{description.get('rows_per_block')!r}, not a number above 0"
+            )
         rows = {name: _as_numpy(table[name]) for name in table.column_names}
         files: dict[str, dict[int, Path]] = {}
         for index, path in block_files(folder):
@@ -107,7 +117,12 @@ class Features:
             FeaturesError: There is no such site.
         """
         if site == ANSWER:
-            return int(self.description["hidden_size"])
+            size: Any = self.description.get("hidden_size")
+            if not _is_count(size):
+                raise FeaturesError(
+                    f"{self.folder}/features.json: hidden_size is {size!r}, not a number above 0"
+                )
+            return int(size)
         return int(read_schema(self._blocks_of(site)[0]).field(site).type.list_size)
 
     def matrix(self, site: str, rows: np.ndarray | None = None) -> np.ndarray:
@@ -240,6 +255,10 @@ def write_features(
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
             stream.write_table(table)
     return Features.open(folder)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and value >= 1
 
 
 def _as_numpy(column: pa.ChunkedArray) -> np.ndarray:

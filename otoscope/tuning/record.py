@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from otoscope.claims import FolderKind
+from otoscope.errors import first_line
 from otoscope.models.families import FAMILIES
 from otoscope.tuning.adapted_layers import AdaptedLayers
 from otoscope.tuning.config import TrainingConfig, TuningError
@@ -14,6 +15,27 @@ from otoscope.version import __version__
 
 FINISHED = FolderKind("adapter", "training.json", TuningError)
 """An adapter counts as finished once this record is written."""
+
+
+def read_finished(folder: Path) -> tuple[dict[str, Any], TrainingHistory] | None:
+    """What a finished adapter was begun with, and its history; None where it is not finished.
+
+    Raises:
+        TuningError: The record has other content.
+    """
+    record = FINISHED.read(folder)
+    if record is None:
+        return None
+    try:
+        begun, history = dict(record["begun"]), TrainingHistory.from_plain(record["history"])
+        dict(begun["settings"])
+        history.summary()
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise TuningError(
+            f"{folder / FINISHED.record} is no record of a training "
+            f"({type(error).__name__}: {first_line(error)}); {FINISHED.way_out}"
+        ) from error
+    return begun, history
 
 
 def card_values(

@@ -175,3 +175,9 @@ class TestDamagedFiles:
     def test_missing_parts(self, saved, change):
         with pytest.raises(ModelError, match=r"(?s)is damaged \(.*fit it again"):
             open_fitted(self.changed(saved, **change))
+
+    @pytest.mark.parametrize("change", [{"sources": 5}, {"speakers": None}, {"profiles": [[1]]}])
+    def test_other_content_for_names(self, saved, change):
+        known = json.loads(saved.read_text())["trained_on"] | change
+        with pytest.raises(ModelError, match=rf"trained_on\.{next(iter(change))} is no list"):
+            open_fitted(self.changed(saved, trained_on=known))

@@ -4,9 +4,11 @@ import hashlib
 import json
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from otoscope.probes.files import prediction_files
 from otoscope.probes.predictions import PREDICTIONS, PROBE, RIDGE, ProbeConfig, ProbeError
 from otoscope.probes.probe import ProbeRecipe
 from otoscope.probes.probe_set import plan_probes, rows_of
@@ -290,6 +292,30 @@ class TestBadInput:
         study = plan_probes(features, tmp_path / "p", config=config())
         with pytest.raises(ProbeError, match=r"need .* GiB, more than .* --memory-gib.*--no-ridge"):
             study.train(memory_bytes=10_000)
+
+    @pytest.mark.parametrize("content", ["empty", "torn", "foreign", "no rows"])
+    def test_a_file_that_holds_no_predictions_is_named(self, tmp_path, content):
+        path = tmp_path / "predictions" / "volume" / "mel.parquet"
+        path.parent.mkdir(parents=True)
+        table = {"foreign": pa.table({"a": [1]})}.get(content, PREDICTIONS.empty_table())
+        pq.write_table(table, path)
+        size = {"empty": 0, "torn": 200}.get(content)
+        path.write_bytes(path.read_bytes()[:size])
+        with pytest.raises(ProbeError, match=r"mel\.parquet holds no predictions"):
+            prediction_files(tmp_path)
+
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            {"learning_rate": np.nan},
+            {"learning_rate": 1e30},
+            {"weight_decay": np.nan},
+            {"weight_decay": np.inf},
+        ],
+    )
+    def test_a_recipe_that_cannot_be(self, changed):
+        with pytest.raises(ProbeError, match="the learning rate must be above 0 and at most 1000"):
+            ProbeRecipe(**changed)
 
     @pytest.mark.parametrize(
         ("changed", "named"),

@@ -1,9 +1,12 @@
 """Features on disk: what is written is what is read, and nothing else is."""
 
+import json
 import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from otoscope.representations.features import Features, FeaturesError, write_features
@@ -163,6 +166,27 @@ class TestRefusals:
         written(tmp_path, arrays)
         with pytest.raises(FeaturesError, match="holds features already"):
             written(tmp_path, arrays)
+
+
+def test_rows_without_their_columns_are_named(tmp_path, arrays):
+    written(tmp_path, arrays)
+    pq.write_table(pa.table({"id": ["a"]}), tmp_path / "rows.parquet")
+    with pytest.raises(FeaturesError, match=r"rows\.parquet: it lacks category, label"):
+        Features.open(tmp_path)
+
+
+@pytest.mark.parametrize("changed", ["null", "0", '"x"', "[]"])
+def test_a_block_size_that_is_none_is_named(tmp_path, arrays, changed):
+    written(tmp_path, arrays)
+    about = tmp_path / "features.json"
+    stored = json.loads(about.read_text())
+    about.write_text(json.dumps(stored | {"rows_per_block": json.loads(changed)}))
+    with pytest.raises(FeaturesError, match=r"features\.json: rows_per_block is"):
+        Features.open(tmp_path)
+    del stored["rows_per_block"]
+    about.write_text(json.dumps(stored))
+    with pytest.raises(FeaturesError, match=r"features\.json: rows_per_block is None"):
+        Features.open(tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xffjunk"])

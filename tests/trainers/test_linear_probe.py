@@ -163,6 +163,9 @@ class TestWithARun:
         (("--memory-gib", "0.00001"), "allow it with --memory-gib"),
         (("--test-features", "nowhere"), "nowhere holds no features"),
         (("--epochs", "0"), "at least 1 epoch"),
+        (("--memory-gib", "nan"), "--memory-gib must be a finite number"),
+        (("--learning-rate", "nan"), "the learning rate must be above 0 and at most 1000"),
+        (("--weight-decay", "nan"), "the weight decay finite"),
     ],
 )
 def test_invalid_options_are_one_line(features, tmp_path, options, message):

@@ -336,6 +336,16 @@ class TestRejected:
         output = rejected(tmp_path / "a", checkpoint, data=data)
         assert "holds something that is no adapter" in output
 
+    @pytest.mark.parametrize(
+        "content",
+        ["{}", "[]", "null", "5", '{"begun": null}', '{"begun": {"settings": null}, "history": 5}',
+         '{"begun": {"settings": {}}, "history": null}', '{"begun": 5, "history": {}}',
+         '{"begun": {"settings": {}}, "history": {"losses": [], "norms": [], "validations": []}}'],
+    )  # fmt: skip
+    def test_a_record_with_other_content(self, data, checkpoint, tmp_path, content):
+        (tmp_path / "training.json").write_text(content)
+        assert "training.json is no" in rejected(tmp_path, checkpoint, data=data)
+
     def test_a_number_of_processes_that_does_not_divide_a_step(
         self, data, checkpoint, tmp_path, monkeypatch
     ):

@@ -131,6 +131,7 @@ def test_several_processes_are_really_started(tmp_path):
         ("dataset: [", "no YAML"),
         ("\udcff", "not UTF-8"),
         ("just words", "should hold names and values"),
+        ("1: 2", "1 is no name of a value"),
     ],
 )
 def test_a_wrong_file_is_named_with_its_fault(tmp_path, text, message):
