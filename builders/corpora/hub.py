@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
 from builders.corpora.reading.dataset_rows import (
     cell_text,
@@ -159,6 +161,8 @@ def _stream(
         raise CorpusError(
             f"{path_or_repo}: {error} A folder of audio files opens without it, as a folder."
         ) from error
+    except yaml.YAMLError as error:
+        raise CorpusError(f"{path_or_repo}: the YAML in its README.md is not readable") from error
     except (ValueError, OSError) as error:
         raise CorpusError(f"{path_or_repo}, split {split!r}: {error}") from error
     if audio_column not in columns:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import datasets
 import pyarrow as pa
+import yaml
 
 from otoscope.acoustics import codec
 from otoscope.errors import InputError
@@ -89,11 +90,12 @@ class Items:
             if row["id"] in self._at:
                 raise DatasetError(f"two rows have the id {row['id']!r}")
             self._at[row["id"]] = (audio, index)
-            start, end = row.get("span_start_s"), row.get("span_end_s")
-            if start is not None and end is not None:
-                self._spans[row["id"]] = (start, end)
+            if (span := _span(row)) is not None:
+                self._spans[row["id"]] = span
             row["config"] = config
-            row["attribute"] = row.get("attribute") or _words(row)
+            row["attribute"] = (
+                _words(row) if row.get("attribute") in (None, "") else str(row["attribute"])
+            )
             self.rows.append(row)
 
     def extend(self, other: "Items") -> None:
@@ -142,9 +144,12 @@ class Items:
         data = self.audio_bytes(row_id)
         recording = codec.read(data, name=f"row {row_id!r}")
         channels = codec.to_float(recording.pcm)
+        span = self._spans.get(row_id)
+        if span and not 0 <= span[0] < min(span[1], recording.duration_s):
+            raise codec.AudioError(f"row {row_id!r}: the span {span} is not within the clip")
         samples = channels[0] if len(channels) == 1 else channels.mean(axis=0)
         sha256, _ = self._facts_of(row_id, data)
-        return AudioInput(row_id, samples, recording.sampling_rate, sha256, self._spans.get(row_id))
+        return AudioInput(row_id, samples, recording.sampling_rate, sha256, span)
 
     def facts(self, row_id: str) -> tuple[str, float]:
         """SHA-256 of a row's audio bytes, and its length in seconds; NaN if it is not audio."""
@@ -171,6 +176,15 @@ def class_name(classes: datasets.ClassLabel, value: int | None, what: str) -> st
     if not 0 <= value < len(classes.names):
         raise DatasetError(f"{what} is {value}; it must be one of {classes.names}")
     return str(classes.names[value])
+
+
+def _span(row: dict[str, Any]) -> tuple[float, float] | None:
+    span = row.get("span_start_s"), row.get("span_end_s")
+    if None in span:
+        return None
+    if not all(isinstance(at, int | float) and math.isfinite(at) for at in span):
+        raise DatasetError(f"row {row['id']!r}: the span {span} is not a range of seconds")
+    return span  # type: ignore[return-value]
 
 
 def _words(row: dict[str, Any]) -> str | None:
@@ -237,6 +251,8 @@ def _opening(dataset: str | Path, revision: str | None) -> Iterator[None]:
         )
     try:
         yield
+    except yaml.YAMLError as error:
+        raise DatasetError(f"{dataset}: the YAML in its README.md is not readable") from error
     except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
         generating = isinstance(error, datasets.exceptions.DatasetGenerationError)
         reason = f" ({error.__cause__})" if generating and error.__cause__ else ""
@@ -247,7 +263,8 @@ def configs_in(dataset: DatasetLike, revision: str | None = None) -> list[str]:
     """Names of a dataset's configs; none for one in memory."""
     if isinstance(dataset, datasets.Dataset):
         return []
-    return list(datasets.get_dataset_config_names(str(dataset), revision=revision))
+    with _opening(dataset, revision):
+        return list(datasets.get_dataset_config_names(str(dataset), revision=revision))
 
 
 def splits_in(

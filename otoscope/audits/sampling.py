@@ -16,7 +16,7 @@ def limited_rows(rows: Sequence[ItemRow], most: int | None) -> tuple[Sequence[It
         return rows, ""
     speakers: dict[str, str] = {}
     for row in rows:
-        speakers.setdefault(row.get("source_id") or row["id"], row.get("speaker_id") or "")
+        speakers.setdefault(_source(row), row.get("speaker_id") or "")
     turns: Counter[str] = Counter()
     ranked: list[tuple[int, int, str]] = []
     for source in sorted(speakers, key=lambda s: hashlib.sha256(s.encode()).digest()):
@@ -25,5 +25,10 @@ def limited_rows(rows: Sequence[ItemRow], most: int | None) -> tuple[Sequence[It
     taken = {source for _, _, source in sorted(ranked)[:most]}
     if len(taken) == len(speakers):
         return rows, ""
-    chosen = [row for row in rows if (row.get("source_id") or row["id"]) in taken]
+    chosen = [row for row in rows if _source(row) in taken]
     return chosen, f"{len(taken)} of {len(speakers)} sources"
+
+
+def _source(row: ItemRow) -> str:
+    source = row.get("source_id")
+    return str(row["id"] if source in (None, "") else source)

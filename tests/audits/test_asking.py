@@ -556,6 +556,12 @@ class TestRetryOnParseFailure:
         assert load_run(ask.folder.with_name("second"))[0]["text"] == "Well, let me think"
 
 
+def test_a_span_outside_its_clip_is_an_error_of_one_question(ask):
+    made = in_memory([row(i, span_start_s=4.0 * (i == 1), span_end_s=5.0) for i in range(3)])
+    ask(RecordingModel(), dataset=made)
+    assert statuses(ask.folder) == ["ok", "error", "ok"]
+
+
 def test_every_call_is_noted_before_it_is_made(ask):
     noted = []
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from otoscope.acoustics import codec
-from otoscope.audits.items import DatasetError, Items, open_items
+from otoscope.audits.items import DatasetError, Items, configs_in, open_items, splits_in
 from tests.audits.tiny_dataset import RATE, clip, in_memory, row, rows, write
 
 
@@ -80,8 +80,35 @@ class TestRows:
         )
         assert [r["attribute"] for r in open_items(built).rows] == ["voice pitch", "echo"]
 
+    @pytest.mark.parametrize("read", [open_items, configs_in, splits_in])
+    def test_a_readme_of_broken_yaml_is_named(self, tmp_path, read):
+        write(tmp_path, {"all": {"test": [row(0)]}})
+        (tmp_path / "README.md").write_text("---\nconfigs: [\n---\n")
+        with pytest.raises(DatasetError, match=r"the YAML in its README\.md"):
+            read(str(tmp_path))
+
+    def test_attributes_that_are_numbers_are_text(self):
+        assert [r["attribute"] for r in open_items(table(attribute=[0, 7])).rows] == ["0", "7"]
+
+    @pytest.mark.parametrize("start", [float("nan"), float("inf")])
+    def test_a_span_that_is_no_number_is_named(self, start):
+        built = table(span_start_s=[0.0, start], span_end_s=[0.01, 0.02])
+        with pytest.raises(DatasetError, match=r"row 'b': the span \(.* is not a range of seconds"):
+            open_items(built)
+
+    def test_a_span_of_text_is_named(self):
+        built = table(span_start_s=["0", "0"], span_end_s=[0.01, 0.02])
+        with pytest.raises(DatasetError, match="row 'a': the span"):
+            open_items(built)
+
 
 class TestAudio:
+    @pytest.mark.parametrize("span", [(1.0, 2.0), (-0.01, 0.02), (0.02, 0.01)])
+    def test_a_span_outside_the_clip_is_named(self, span):
+        items = open_items(in_memory([row(3, span_start_s=span[0], span_end_s=span[1])]))
+        with pytest.raises(codec.AudioError, match=r"row 'volume-3': the span .* within the clip"):
+            items.audio("volume-3")
+
     def test_samples_rate_and_hash(self):
         data = clip(3)
         audio = open_items(

@@ -227,6 +227,11 @@ class TestLimitSources:
         assert ids(self.made, 5) == ids(self.made[::-1], 5)
         assert ids(self.made, 3) < ids(self.made, 5)
 
+    def test_sources_may_be_numbers(self):
+        made = [r | {"source_id": int(r["source_id"][1:])} for r in self.made]
+        planned = plan(in_memory(made), limit_sources=3)
+        assert (planned.partial, len(planned.questions)) == ("3 of 12 sources", 6)
+
     def test_all_of_them_is_not_partial(self):
         planned = plan(in_memory(self.made), limit_sources=12)
         assert (planned.partial, len(planned.questions)) == ("", 24)

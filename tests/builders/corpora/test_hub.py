@@ -47,6 +47,12 @@ def write(folder, rows, split="train"):
     return folder
 
 
+def test_a_readme_of_broken_yaml_is_named(dataset):
+    (dataset / "README.md").write_text("---\nconfigs: [\n---\n")
+    with pytest.raises(CorpusError, match=r"speech: the YAML in its README\.md"):
+        open_dataset(dataset, from_split="train")
+
+
 def test_rows_become_files_named_after_their_bytes(dataset, tmp_path):
     work = tmp_path / "work"
     corpus = open_dataset(dataset, from_split="train", work_folder=work)
