@@ -86,6 +86,8 @@ def _validate_same(run: Path, about: Mapping[str, Any], rows: Sequence[Mapping[s
     columns = sorted(stored.get("columns", ())) or SCHEMA_1_COLUMNS
     defaults = {"retry_unparsed": False}
     RUNS.validate_same(run, defaults | stored, defaults | dict(about))
+    if "plan_sha256" not in stored:
+        raise RunError(f"{run}/run.json: there is no plan_sha256; {RUNS.way_out}")
     if stored["plan_sha256"] != plan_sha256(rows, columns):
         difference = plan_difference(read_plan(run), rows, columns)
         raise RunError(f"{run} holds another run: {difference}; {RUNS.way_out}")
@@ -95,7 +97,7 @@ def read_about(run: Path) -> dict[str, Any]:
     """The content of run.json.
 
     Raises:
-        RunError: There is no run, or its schema cannot be read.
+        RunError: There is no run, or its schema or a value cannot be read.
     """
     about = RUNS.read(run)
     if about is None:
@@ -105,6 +107,9 @@ def read_about(run: Path) -> dict[str, Any]:
             f"{run}/run.json: schema {about.get('schema')!r}, and this version reads "
             f"{' and '.join(map(str, READABLE))}; use the version of otoscope that wrote it"
         )
+    for name, kind in (("audit", str), ("plan_sha256", str), ("columns", dict)):
+        if not isinstance(about.get(name, kind()), kind):
+            raise RunError(f"{run}/run.json: {name} is {about[name]!r}, which no run has")
     return about
 
 

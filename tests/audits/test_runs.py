@@ -151,6 +151,20 @@ class TestThePlan:
             with pytest.raises(RunError, match=rf"plan\.parquet: .* no column {name}\)"):
                 read(run)
 
+    @pytest.mark.parametrize("changed", [{"audit": ["x"]}, {"columns": 7}, {"plan_sha256": None}])
+    def test_a_value_of_run_json_that_no_run_has_is_named(self, run, changed):
+        about = json.loads((run / "run.json").read_text())
+        (run / "run.json").write_text(json.dumps(about | changed))
+        with pytest.raises(RunError, match=rf"run\.json: {next(iter(changed))} is "):
+            load_run(run)
+
+    def test_a_run_json_without_the_hash_of_its_plan_is_named(self, run):
+        about = json.loads((run / "run.json").read_text())
+        del about["plan_sha256"]
+        (run / "run.json").write_text(json.dumps(about))
+        with pytest.raises(RunError, match=r"run\.json: there is no plan_sha256"):
+            write_plan(run, planned("a", "b", "c"), ABOUT, COLUMNS)
+
     def test_a_description_that_is_no_json_is_an_error_that_says_so(self, tmp_path):
         with pytest.raises(RunError, match=r"cannot be put in run\.json: .*object"):
             write_plan(
