@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +193,19 @@ class _Dispatcher:
                 f"the model failed with {type(error).__name__}: {error}; in flight was "
                 f"{self._names_in_flight()}; earlier answers are stored"
             ) from error
-        if arrived is not None and not isinstance(arrived[1], Answer):
+        if arrived is None:
+            return None
+        if not (isinstance(arrived, tuple | list) and len(arrived) == 2):
+            raise ModelError(
+                f"{type(self.model).__name__}.stream yields an index and an answer, not "
+                f"a {type(arrived).__name__}"
+            )
+        if not isinstance(arrived[0], Integral):
+            raise ModelError(
+                f"{type(self.model).__name__}.stream yields a {type(arrived[0]).__name__} "
+                "for an index"
+            )
+        if not isinstance(arrived[1], Answer):
             raise ModelError(
                 f"the model answered with a {type(arrived[1]).__name__}; it must be an "
                 "otoscope.models.base.Answer"

@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import numpy as np
+
 from otoscope.acoustics.codec import AudioError
 from otoscope.audits.plans import Plan
-from otoscope.models.base import AudioInput, Request
+from otoscope.models.base import AudioInput, ModelError, Request
 from otoscope.models.guards import audio_input_check, lost_bandwidth, with_silence
 
 T = TypeVar("T")
@@ -33,11 +35,19 @@ def check_audio_input(model: Any, plan: Plan) -> str:
 
 
 def bandwidth_warning(model: Any, plan: Plan) -> str:
-    """What a clip of each category loses above half the model's rate; empty if nothing."""
+    """What a clip of each category loses above half the model's rate; empty if nothing.
+
+    Raises:
+        ModelError: The model's `sampling_rate` is no rate.
+    """
     first = {q.category: q.question_id for q in reversed(plan.questions.values()) if q.clips}
     requests = readable(plan.fill, first.values())
     audio_inputs = [request.audio_inputs[-1] for request in requests]
-    lost = lost_bandwidth(getattr(model, "sampling_rate", None), audio_inputs)
+    rate: Any = getattr(model, "sampling_rate", None)
+    is_rate = isinstance(rate, int | float | np.number) and rate > 0
+    if rate is not None and not is_rate:
+        raise ModelError(f"{type(model).__name__}.sampling_rate: {rate!r} is no rate in Hz")
+    lost = lost_bandwidth(rate, audio_inputs)
     return lost.message if lost is not None else ""
 
 

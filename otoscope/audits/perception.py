@@ -16,6 +16,7 @@ from otoscope.audits.plans import LABEL_COLUMNS, TEXT, Plan, PlanColumns
 from otoscope.audits.running import Audit
 from otoscope.audits.sampling import limited_rows
 from otoscope.errors import InvalidValue
+from otoscope.models.base import calling
 from otoscope.prompts import PROMPTS
 from otoscope.prompts.few_shot import Pool
 from otoscope.prompts.labels import LABEL_NAMES, ItemRow, label_of
@@ -136,7 +137,9 @@ def _prepare(model: Any, dataset: DatasetLike, plan: Plan) -> Any:
     """Shows a model the rows of the plan, and gives it unchanged clips, where it wants them."""
     if hasattr(model, "check_rows"):
         planned = {question.id for question in plan.questions.values()}
-        model.check_rows([row for row in plan.items.rows if row["id"] in planned])
+        rows = [row for row in plan.items.rows if row["id"] in planned]
+        with calling(model, "check_rows"):
+            model.check_rows(rows)
     if hasattr(model, "fit"):
         split, revision = plan.choices.get("split", "test"), plan.choices.get("revision")
         if SOURCE in configs_in(dataset, revision):

@@ -5,6 +5,7 @@ each. Nothing here imports torch; adapters import what they need when they are o
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby, islice
@@ -13,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from otoscope.errors import InputError
+from otoscope.errors import InputError, first_line
 from otoscope.prompts.parts import Question, Role, Text
 
 
@@ -221,6 +222,26 @@ def validate_method_names(model: Any) -> None:
         if callable(getattr(model, old, None)) and not hasattr(model, new):
             name = getattr(model, "__qualname__", type(model).__qualname__)
             raise ModelError(f"{name}.{old}: this method is called {new!r} now; rename it")
+
+
+@contextmanager
+def calling(model: Any, method: str) -> Iterator[None]:
+    """Names class and method where a user's own model raises; our own errors stay as they are.
+
+    Raises:
+        ModelError: The method raised something else than an `InputError`.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        if type(model).__module__.startswith("otoscope."):
+            raise
+        raise ModelError(
+            f"{type(model).__name__}.{method} raised {type(error).__name__}: {first_line(error)}; "
+            "OTOSCOPE_DEBUG=1 shows where"
+        ) from error
 
 
 def description_of(model: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from otoscope.models.base import Answer, ModelError, Request, Status
+from otoscope.models.base import Answer, ModelError, Request, Status, calling
 from otoscope.registry import Registry
 from otoscope.responses import PARSERS
 
@@ -108,7 +108,15 @@ class RetryPolicy:
         limit = self.new_limit(request.question.parser, answer)
         if limit is None or not hasattr(model, "with_settings"):
             return answer
-        return replaced(answer, model.with_settings(max_new_tokens=limit).answer([request])[0])
+        with calling(model, "with_settings"):
+            again = model.with_settings(max_new_tokens=limit)
+        if not callable(getattr(again, "answer", None)):
+            raise ModelError(
+                f"{type(model).__name__}.with_settings returns a {type(again).__name__}, "
+                "not a model"
+            )
+        with calling(again, "answer"):
+            return replaced(answer, again.answer([request])[0])
 
 
 ON_ERROR = RetryPolicy()

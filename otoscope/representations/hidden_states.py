@@ -8,6 +8,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from otoscope.models.base import (
     ModelError,
     Request,
     batch_size_of,
+    calling,
     description_of,
 )
 from otoscope.models.transformers_models import TransformersModel
@@ -100,9 +102,16 @@ class CustomModelExtractor(HiddenStateExtractor):
         """As the model declares them; none if it does not.
 
         Raises:
-            ModelError: A name is reserved.
+            ModelError: A name is reserved, or these are no names with their widths.
         """
-        declared = dict(getattr(self.model, "sites", {}))
+        with calling(self.model, "sites"):
+            declared = dict(getattr(self.model, "sites", {}))
+        for site, width in declared.items():
+            if not isinstance(site, str) or not isinstance(width, Integral) or width < 1:
+                raise ModelError(
+                    f"{type(self.model).__name__}.sites: {site!r}: {width!r} is no name with "
+                    "a width"
+                )
         if reserved := sorted(declared.keys() & RESERVED):
             raise ModelError(
                 f"{type(self.model).__name__}.sites: {reserved[0]!r} is a built-in site; give it "
@@ -126,16 +135,26 @@ class CustomModelExtractor(HiddenStateExtractor):
         Raises:
             ModelError: A site is missing or has another shape than declared.
         """
-        found = self.model.states(requests, sites)
+        with calling(self.model, "states"):
+            found = self.model.states(requests, sites)
+        if not isinstance(found, Mapping):
+            raise ModelError(
+                f"{type(self.model).__name__}.states returns a {type(found).__name__}, not a "
+                "mapping of sites to arrays"
+            )
         states = {}
         for site in sites:
-            shape, array = (len(requests), self.model_widths[site]), found.get(site)
-            if array is None or np.shape(array) != shape:
-                what = "nothing" if array is None else f"shape {np.shape(array)}"
+            shape = len(requests), self.model_widths[site]
+            array: Any = found.get(site)
+            with calling(self.model, "states"):
+                given = np.shape(array)
+            if array is None or given != shape:
+                what = "nothing" if array is None else f"shape {given}"
                 raise ModelError(
                     f"{type(self.model).__name__}.states gives {what} for {site!r}, not {shape}"
                 )
-            states[site] = np.asarray(array, np.float32)
+            with calling(self.model, "states"):
+                states[site] = np.asarray(array, np.float32)
         return HiddenStates(states, [])
 
 

@@ -241,6 +241,16 @@ class TestTheModelFails:
             ask(Forgetful())
         assert statuses(ask.folder) == ["ok", "ok", None, "ok", "ok"]
 
+    @pytest.mark.parametrize("junk", [5, (0,), ([], Answer("increase")), (0, "increase")], ids=repr)
+    def test_to_stream_answers(self, ask, junk):
+        class Junk(RecordingModel):
+            def stream(self, questions):
+                for _ in questions:
+                    yield junk
+
+        with pytest.raises(ModelError, match=r"Junk\.stream yields|answered with a str"):
+            ask(Junk())
+
     @pytest.mark.parametrize("index", [0, 7, -1])
     def test_to_say_which_question_it_answers(self, ask, index):
         class Confused(RecordingModel):

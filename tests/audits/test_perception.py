@@ -327,3 +327,12 @@ class TestRun:
         with pytest.raises(ModelError, match="no limit on tokens to raise"):
             run(in_memory(rows(1)), Constant("x"), out=tmp_path / "run", retry=retry)
         assert not (tmp_path / "run").exists()
+
+
+def test_a_model_whose_check_of_rows_raises_is_named(tmp_path):
+    class Odd(RecordingModel):
+        def check_rows(self, rows):
+            raise KeyError("speaker")
+
+    with pytest.raises(ModelError, match=r"Odd\.check_rows raised KeyError: 'speaker'"):
+        run(in_memory(rows(2)), Odd(), out=tmp_path / "run")

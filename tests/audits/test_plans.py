@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from otoscope.audits import AUDITS, open_audit
+from otoscope.audits.audio_input import bandwidth_warning
 from otoscope.audits.items import Items
 from otoscope.audits.meld import run as run_meld
 from otoscope.audits.perception import plan, run
@@ -18,7 +19,7 @@ from otoscope.audits.running import Audit
 from otoscope.audits.runs import RunError, load_run, read_about, write_plan
 from otoscope.cli import app
 from otoscope.errors import InputError
-from otoscope.models.base import Answer
+from otoscope.models.base import Answer, ModelError
 from otoscope.prompts.parts import Clip, Question, Text
 from tests.audits.models import RecordingModel
 from tests.audits.test_meld import Weighing, made
@@ -222,6 +223,14 @@ class TestAnyQuestion:
         assert about["audit"] == "toy"
         assert about["hearing"] == "the model is given the sound"
         assert list(load_run(tmp_path / "run")["text"]) == ["yes", "yes"]
+
+    @pytest.mark.parametrize("rate", ["16000", 0, [8000]])
+    def test_a_sampling_rate_that_is_none_is_named(self, rate):
+        class Odd(RecordingModel):
+            sampling_rate = rate
+
+        with pytest.raises(ModelError, match=r"Odd\.sampling_rate: .* is no rate in Hz"):
+            bandwidth_warning(Odd(), self.planned())
 
     def test_without_any_audio_there_is_nothing_to_check(self, tmp_path):
         question = Question("a|t", "a", "t", (Text("Yes or no?"),), ("yes", "no"))

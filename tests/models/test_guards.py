@@ -91,6 +91,10 @@ class TestAudioInput:
         assert not report.checked
         assert "are the same" in report.message
 
+    def test_one_that_raises_is_named(self):
+        with pytest.raises(ModelError, match=r"Fingerprinting\.input_fingerprint raised TypeError"):
+            check(Fingerprinting(None))
+
     def test_a_method_with_its_old_name_is_an_error(self):
         class Old:
             def heard(self, request):

@@ -98,6 +98,14 @@ class TestAnAddedRule:
         answer = ToyPolicy(on_truncation=512).settled(Longer(), request_about("a"), self.cut)
         assert (answer.text, answer.first_text) == ("decrease, 512", self.cut.text)
 
+    def test_settings_that_make_no_model(self):
+        class Forgetful:
+            def with_settings(self, *, max_new_tokens):
+                return None
+
+        with pytest.raises(ModelError, match=r"Forgetful\.with_settings returns a NoneType"):
+            ToyPolicy(on_truncation=512).settled(Forgetful(), request_about("a"), self.cut)
+
     def test_is_made_by_a_server_adapter(self):
         replies = [completion("It increases, because", finish="length"), completion("fall")]
         with ChatServer(lambda n, body, headers: Reply(replies[n])) as server:

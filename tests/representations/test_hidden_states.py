@@ -331,6 +331,27 @@ class TestOwnModel:
         with pytest.raises(ModelError, match=f"Custom.sites: '{name}' is a built-in site"):
             _ = CustomModelExtractor(ear).widths
 
+    @pytest.mark.parametrize("sites", [5, ["ear"], {"ear": "2"}, {"ear": 0}, {1: 2}])
+    def test_sites_that_are_no_widths_are_rejected(self, sites):
+        ear = Custom()
+        ear.sites = sites
+        with pytest.raises(ModelError, match=r"Custom\.sites"):
+            _ = CustomModelExtractor(ear).widths
+
+    @pytest.mark.parametrize(
+        ("states", "message"),
+        [
+            (lambda *_: None, "returns a NoneType, not a mapping"),
+            (lambda *_: 1 / 0, "raised ZeroDivisionError: division by zero"),
+            (lambda *_: {"ear": [[1], [1, 2]]}, "raised ValueError"),
+            (lambda *_: {"ear": [["a", "b"], ["c", "d"]]}, "raised ValueError"),
+        ],
+    )
+    def test_states_that_are_none_are_rejected(self, states, message, monkeypatch):
+        monkeypatch.setattr(Custom, "states", states)
+        with pytest.raises(ModelError, match=rf"Custom\.states {message}"):
+            extractor_for(Custom()).extract(questions(2), ["ear"])
+
     @pytest.mark.parametrize(
         ("made", "message"), [({}, "nothing"), ({"ear": np.zeros((2, 5))}, r"shape \(2, 5\)")]
     )
