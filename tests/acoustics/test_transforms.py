@@ -13,7 +13,7 @@ from audiomentations import Compose, Gain
 from synthetic_speech import speech_like, speech_pcm
 
 from otoscope.acoustics import codec
-from otoscope.acoustics.design import CONDITIONS
+from otoscope.acoustics.design import CONDITIONS, Condition
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.rendering import render
 from otoscope.acoustics.spans import Policy, Problem, Span, decide
@@ -81,7 +81,7 @@ def test_neither_order_nor_workers_nor_streaming_matter(rows):
 
 
 def test_global_generators_play_no_part(rows, monkeypatch):
-    transform = GradientTransform("background_noise", p=0.9)
+    transform = GradientTransform("background_noise", p=0.9, seed=0)
     samples = speech_like(RATE)
     first = transform.map_row(rows[0]), transform(samples, RATE)
 
@@ -170,7 +170,14 @@ def test_unreadable_and_decoded_audio_are_rejected_by_name():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"tier": "medium"}, {"curve": "jmp"}, {"direction": "left"}, {"profile": "plain"}]
+    "wrong",
+    [
+        {"tier": "medium"},
+        {"curve": "jmp"},
+        {"direction": "left"},
+        {"profile": "plain"},
+        {"on_no_speech": "skip"},
+    ],
 )
 def test_unknown_names_are_rejected_when_made(wrong):
     with pytest.raises(LookupError, match=next(iter(wrong.values()))):
@@ -183,7 +190,7 @@ def test_unknown_names_are_rejected_when_made(wrong):
 def test_it_composes(category, profile):
     samples = speech_like(RATE)
     before = samples.copy()
-    transform = GradientTransform(category, direction="up", profile=profile)
+    transform = GradientTransform(category, direction="up", profile=profile, seed=0)
     augment = Compose([transform, Gain(0.0, 0.0, p=1.0)])
     made = augment(samples, RATE)
     assert made.dtype == np.float32
@@ -195,12 +202,70 @@ def test_it_composes(category, profile):
 
 
 def test_composed_waveforms_differ_by_their_samples():
-    transform = GradientTransform("volume")
+    transform = GradientTransform("volume", seed=0)
     conditions = set()
     for seed in range(12):
         transform(speech_like(RATE, seed=seed), RATE)
         conditions.add(transform.condition_of(transform.parameters["item_id"]))
     assert len(conditions) > 6
+
+
+def test_without_a_seed_each_call_is_another_draw_and_parameters_say_which():
+    transform = GradientTransform("volume")
+    samples, drawn = speech_like(RATE), set()
+    for _ in range(12):  # 3 of 24 conditions or fewer in 12 draws: less than once in a million
+        made = transform(samples, RATE)
+        said = transform.parameters
+        condition = Condition(said["tier"], said["curve"], said["direction"])
+        drawn.add(condition)
+        span, _, _ = decide(samples[None], RATE)
+        wanted = render(
+            samples, RATE, span, category="volume", **condition._asdict(), clip_id="any"
+        )
+        assert (made == wanted.samples.astype(np.float32)).all()
+        assert said["label"] == {"up": "increase", "down": "decrease"}[condition.direction]
+        ends = wanted.trajectory.start, wanted.trajectory.end
+        assert (said["start_value"], said["end_value"]) == ends
+        assert (said["span_start_s"], said["span_end_s"]) == (span.start / RATE, span.end / RATE)
+    assert len(drawn) > 3
+    state = random.getstate(), np.random.get_state()[1].tolist()
+    transform(samples, RATE)
+    assert state == (random.getstate(), np.random.get_state()[1].tolist())
+
+
+@pytest.mark.parametrize("samples", [np.zeros(9_000, np.float32), np.zeros((2, 900), np.float32)])
+def test_silence_passes_unchanged_or_is_rejected_by_choice(samples):
+    transform = GradientTransform("volume")
+    assert (Compose([transform])(samples, RATE) == samples).all()
+    assert transform.parameters["should_apply"] is False
+    with pytest.raises(codec.AudioError, match='on_no_speech="unchanged"'):
+        GradientTransform("volume", on_no_speech="reject")(samples, RATE)
+
+
+def test_a_silent_row_passes_with_a_null_label_by_choice():
+    silent = codec.encode_flac(np.zeros((1, 9_000), np.int16), RATE)
+    item = {"id": "quiet", "audio": {"bytes": silent, "path": None}, "speaker_id": "a"}
+    made = GradientTransform("volume", on_no_speech="unchanged").map_row(item)
+    assert made["audio"] == item["audio"]
+    assert (made["label"], made["category"], made["speaker_id"]) == (None, None, "a")
+
+
+def test_labels_are_the_same_in_map_and_while_streaming():
+    features = datasets.Features(
+        {
+            "id": datasets.Value("string"),
+            "audio": {"bytes": datasets.Value("binary"), "path": datasets.Value("string")},
+            "direction": datasets.Value("string"),
+            "label": datasets.ClassLabel(names=["decrease", "increase"]),
+        }
+    )
+    wholes = [row(number, direction=None, label=None) for number in range(6)]
+    data = datasets.Dataset.from_list(wholes, features=features)
+    transform = GradientTransform("volume")
+    mapped = [(r["direction"], r["label"]) for r in data.map(transform.map_row)]
+    streamed = data.to_iterable_dataset().map(transform.map_row)
+    assert mapped == [(r["direction"], r["label"]) for r in streamed]
+    assert set(mapped) == {("up", 1), ("down", 0)}
 
 
 def test_frozen_parameters_keep_the_condition_and_the_noise():
@@ -215,7 +280,7 @@ def test_frozen_parameters_keep_the_condition_and_the_noise():
 
 
 def test_p_is_the_share_of_items_changed_and_follows_the_item():
-    transform = GradientTransform("volume", p=0.5, policies=TAKE_ALL)
+    transform = GradientTransform("volume", p=0.5, policies=TAKE_ALL, seed=0)
     clips = [np.full(2_000, 0.1 + i / 1_000, np.float32) for i in range(200)]
     changed = [not np.array_equal(transform(c, RATE), c) for c in clips]
     assert 70 < sum(changed) < 130  # 100 ± 4 standard deviations
