@@ -1,17 +1,15 @@
-"""Tables of predictions, whether correct or not: response bias, prompts, formats."""
+"""Tables by prompt and by attribute in the question, and of clips in which nothing changes."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
-from otoscope.prompts.questions import SOURCE
+from otoscope.reports.perception.bias import RunAnswers
 from otoscope.reports.perception.reading import (
     CLIP,
     CROSS,
     PerceptionRun,
     about_direction,
-    clusters_of,
     counts_by,
     distinct,
 )
@@ -27,7 +25,6 @@ from otoscope.reports.perception.scores import (
     WILSON,
     N,
     all_first,
-    flat,
     scores_of,
 )
 from otoscope.reports.tables import (
@@ -37,75 +34,12 @@ from otoscope.reports.tables import (
     TableColumn,
     cross_shares,
     share_matrix,
-    with_interval,
 )
-from otoscope.statistics.direction import DIRECTION_LABELS
-from otoscope.statistics.labels import ratio
-from otoscope.statistics.macro_f1 import score_macro_f1
 
-SOURCE_PROMPT = "source_bias"
-CLIPS_WITH = {"increase": "rising", "decrease": "falling", None: "unchanged"}
-QUERIED = TableColumn("category", "attribute in the question", "name")
 CROSS_NOTE = (
     "Scored by the clip's own direction. An accuracy far from 50 % off the diagonal means that the "
     "answer follows a factor that the question does not name."
 )
-
-RunAnswers = Sequence[tuple[PerceptionRun, pd.DataFrame]]
-
-
-def bias_table(answered: RunAnswers) -> ReportTable:
-    """Predictions about clips that rise, that fall, and that do not change, by attribute.
-
-    Args:
-        answered: Runs with their answers about clips; those about unchanged clips are taken from
-            the run.
-    """
-    rows = []
-    for run, clips in answered:
-        kinds = {
-            CLIPS_WITH[label]: clips[clips["label"] == label] for label in DIRECTION_LABELS[::-1]
-        }
-        for kind, answers in (kinds | {CLIPS_WITH[None]: unchanged(run)}).items():
-            groups = dict(list(answers.groupby("queried_attribute")))
-            for queried, own in ({ALL: answers} | groups if groups else {}).items():
-                row = {"category": queried, "run": run.name, "clips": kind}
-                rows.append(row | _predicted(own["prediction"]))
-    return ReportTable(
-        "prediction_rates",
-        "Predictions about rising, falling and unchanged clips",
-        (
-            QUERIED, RUN, TableColumn("clips", "clips"), N,
-            TableColumn("increase", "increase, %", "share"),
-            TableColumn("decrease", "decrease, %", "share"),
-            TableColumn("neither", "no prediction, %", "share"), INCREASE,
-        ),
-        all_first(rows),
-        (
-            'A model that perceives the factor predicts "increase" about rising clips and not '
-            "about falling ones. Equal rates mean that the answer does not depend on the audio. No "
-            'prediction: missing or unparsed. Predicted "increase": of parsed answers.',
-        ),
-    )  # fmt: skip
-
-
-def unchanged(run: PerceptionRun) -> pd.DataFrame:
-    """Answers about the direction in unchanged clips."""
-    answers = run.answers
-    prompts = answers["base_prompt"].map(lambda name: name.startswith(SOURCE_PROMPT)).astype(bool)
-    return answers[(answers["kind"] == SOURCE) & prompts]
-
-
-def _predicted(predictions: pd.Series) -> dict[str, Any]:
-    n, n_parsed = len(predictions), int(predictions.notna().sum())
-    n_increase, n_decrease = (int((predictions == label).sum()) for label in DIRECTION_LABELS[::-1])
-    return {
-        "n": n,
-        "increase": ratio(n_increase, n),
-        "decrease": ratio(n_decrease, n),
-        "neither": ratio(n - n_parsed, n),
-        "increase_share": ratio(n_increase, n_parsed) if n_parsed else None,
-    }
 
 
 def prompt_tables(runs: Sequence[PerceptionRun]) -> list[ReportTable]:
@@ -171,47 +105,6 @@ def cross_tables(runs: Sequence[PerceptionRun]) -> list[ReportTable]:
                 )
             )
     return tables
-
-
-def format_tables(runs: Sequence[PerceptionRun]) -> list[ReportTable]:
-    """Macro F1 of the questions that offer other labels than two directions, by attribute."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    labels: dict[str, tuple[str, ...]] = {}
-    for run in runs:
-        labelled = run.answers[run.answers["label"].notna()]
-        for base, answers in labelled.groupby("base_prompt", sort=False):
-            offered = tuple(answers["labels"].iloc[0])
-            if set(offered) == set(DIRECTION_LABELS):
-                continue
-            scores = score_macro_f1(
-                answers["label"].tolist(), answers["prediction"].tolist(),
-                labels.setdefault(base, offered), clusters=clusters_of(answers),
-                by={"category": answers["queried_attribute"].tolist()},
-            )  # fmt: skip
-            found.setdefault(base, []).extend(
-                {"category": category, "run": run.name} | flat(own)
-                for category, own in [(ALL, scores), *scores["category"].items()]
-            )
-    return [
-        ReportTable(
-            f"format_{base}",
-            f"Question format: {base}",
-            (
-                QUERIED, RUN, N, *with_interval("macro_f1", "macro F1, %"),
-                TableColumn("best_constant", "chance: constant answer, %", "share"),
-                TableColumn("uniform_guess", "chance: uniform, %", "share"),
-                TableColumn("proportional_guess", "chance: proportional, %", "share"),
-                ACCURACY, PARSED,
-                *(TableColumn(f"f1_{name}", f"F1 {name}, %", "share") for name in labels[base]),
-            ),
-            all_first(rows),
-            (
-                "Chance levels of macro F1 depend on the class sizes; they are not one over the "
-                "number of labels.",
-            ),
-        )
-        for base, rows in found.items()
-    ]  # fmt: skip
 
 
 def no_effect_table(answered: RunAnswers) -> ReportTable | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from otoscope.reports.perception import answers as predicted
-from otoscope.reports.perception import calls, scores
+from otoscope.reports.perception import bias, calls, formats, scores
 from otoscope.reports.perception.beside_published import comparison_table
 from otoscope.reports.perception.reading import BEEP, PerceptionRun, about_direction
 from otoscope.reports.tables import ReportTable
@@ -45,6 +45,8 @@ def findings(runs: Sequence[PerceptionRun]) -> PerceptionFindings:
     clips = [run.clips[run.clips["base_prompt"] == prompts[run.name]] for run in with_clips]
     answered = list(zip(with_clips, clips, strict=True))
     scored = [(run, scores.scores_of(own)) for run, own in answered]
+    by_name = dict(zip((run.name for run in with_clips), clips, strict=True))
+    all_answered = [(run, by_name.get(run.name, run.clips)) for run in runs]
     sections: dict[str, list[ReportTable | None]] = {}
     if scored:
         sections["accuracy"] = [
@@ -59,10 +61,10 @@ def findings(runs: Sequence[PerceptionRun]) -> PerceptionFindings:
             scores.breakdown_table(scored, "direction"),
         ]
     sections |= {
-        "bias": [predicted.bias_table(answered)],
+        "bias": [bias.extremes_table(all_answered), bias.bias_table(all_answered)],
         "prompts": [*predicted.prompt_tables(runs)],
         "cross": [*predicted.cross_tables(runs)],
-        "formats": [*predicted.format_tables(runs)],
+        "formats": [*formats.format_tables(runs)],
         "beeps": [*_beeps(runs)],
         "no_effect": [predicted.no_effect_table(answered)],
         "calls": [calls.status_table(runs), calls.unparsed_table(runs), calls.error_table(runs)],

@@ -1,11 +1,17 @@
 """Bias, wordings, formats and calls, worked out by hand from hand-made answers."""
 
+from fractions import Fraction
+
 import pyarrow.parquet as pq
 import pytest
 
+from otoscope.acoustics.design import PUBLISHED_CATEGORIES
 from otoscope.audits.runs import RunError
+from otoscope.prompts import PROMPTS
+from otoscope.reports import report
 from otoscope.reports.perception.findings import findings
 from otoscope.reports.perception.reading import read_perception
+from otoscope.reports.tables import per_cent
 from tests.reports.perception.test_perception_scores import only
 from tests.reports.perception.tiny_runs import answer_line, eight_and_four, row, write_run
 
@@ -49,6 +55,63 @@ def test_bias_is_shown_on_rising_falling_and_unchanged_clips(tmp_path):
     )  # fmt: skip
     # unchanged clips have no right answer, so they are in no accuracy
     assert only(found, "accuracy_by_category", category="all")["n"] == 4
+
+
+def test_bias_on_unchanged_clips_alone_has_mean_and_extremes(tmp_path):
+    answers = {"volume": ["increase"] * 3 + ["decrease"], "echo": ["decrease", "hm"]}
+    asked = [
+        (row(f"source_bias@{attribute}", "source", None, clip=str(i)), text)
+        for attribute, texts in answers.items()
+        for i, text in enumerate(texts)
+    ]
+    found = found_in(tmp_path, asked)
+    (rates,) = found.tables["increase_rates"].rows
+    assert rates["clips"] == "unchanged"
+    assert rates["average"] == Fraction(3, 8)  # of 3/4 and 0, each with the same weight
+    assert (rates["max"], rates["max_category"]) == (Fraction(3, 4), "volume")
+    assert (rates["min"], rates["min_category"]) == (0, "echo")
+    assert only(found, "prediction_rates", category="volume")["increase"] == 3 / 4
+    page = report([tmp_path / "run0"], tmp_path / "report").read_text()
+    assert "tables/increase_rates.csv" in page
+    assert "tables/prediction_rates.csv" in page
+
+
+def test_published_bias_stands_below_that_of_all_nine_categories(tmp_path):
+    asked = [(row(category=category), "increase") for category in PUBLISHED_CATEGORIES]
+    found = found_in(tmp_path / "nine", asked)
+    gemini = only(found, "increase_rates", run="gemini-3-flash")
+    printed = [per_cent(gemini[name]) for name in ("average", "max", "min")]
+    assert printed == ["45.8", "85.7", "2.1"]  # as in the paper
+    assert (gemini["max_category"], gemini["min_category"]) == ("audio_distortion", "echo")
+    assert len(found_in(tmp_path / "one", asked[:1]).tables["increase_rates"].rows) == 1
+
+
+@pytest.mark.parametrize("name", ["change", "ternary"])
+def test_predictions_of_a_format_by_rising_falling_and_unchanged_clips(tmp_path, name):
+    first, second = PROMPTS[name].labels[:2]
+    kinds = {"rising": "up", "falling": "down", "unchanged": None}
+    texts = {"rising": [first, first, "hm"], "falling": [second, first], "unchanged": [second]}
+    asked = [
+        (
+            row(f"{name}@volume", "source", None, clip=str(i))
+            if kinds[kind] is None
+            else row(name, direction=kinds[kind], clip=str(i)),
+            text,
+        )
+        for kind, own in texts.items()
+        for i, text in enumerate(own)
+    ]
+    found = found_in(tmp_path, asked)
+    shares = {
+        r["clips"]: (r["n"], r[first], r[second], r["neither"])
+        for r in found.tables[f"predictions_{name}"].rows
+        if r["category"] == "volume"
+    }
+    assert shares == {
+        "rising": (3, 2 / 3, 0, 1 / 3),
+        "falling": (2, 1 / 2, 1 / 2, 0),
+        "unchanged": (1, 0, 1, 0),
+    }
 
 
 def test_prompts_are_compared_where_there_are_several(tmp_path):
