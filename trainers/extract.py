@@ -97,6 +97,8 @@ def extract(
     )  # fmt: skip
     size = extraction.size()
     if rank == 0:
+        for path in extraction.damaged():
+            typer.echo(f"{path} is damaged; its rows are extracted anew")
         typer.echo(f"{size.n_rows:,} rows to extract, {size.n_bytes / GIB:.3g} GiB to write")
     confirm_size(size.n_bytes / GIB, max_disk_gib, out, interactive=world == 1)
     n_own = extraction.n_own(rank, world)

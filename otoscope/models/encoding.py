@@ -3,8 +3,9 @@
 import base64
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jinja2
@@ -16,6 +17,7 @@ from otoscope.models.audio import OnLong, within_window
 from otoscope.models.base import AudioInput, ModelError, Request
 from otoscope.models.families import Family
 from otoscope.models.loading import chat_template_of
+from otoscope.models.template_clock import FIXED, uses_clock, with_fixed_clock
 from otoscope.prompts.parts import Text
 
 Conversation = list[dict[str, Any]]
@@ -132,12 +134,26 @@ class RequestEncoder:
         begin, _, end = text.partition(self.processor.audio_token)
         return "ONE" in begin and "2" in end and "ONE" not in end
 
-    def template_hash(self) -> str | None:
-        """First 16 hex digits of the chat template's SHA-256; None where mistral-common has it."""
+    def template_description(self) -> dict[str, Any]:
+        """What a description says of the chat template.
+
+        `chat_template` is the first 16 hex digits of its SHA-256, None where mistral-common has it;
+        `chat_template_date`, the fixed date that it gets, is there where it names one.
+        """
         template = chat_template_of(self.processor)
-        if template is None:
+        hashed = None if template is None else hashlib.sha256(repr(template).encode()).hexdigest()
+        dated = {} if self._fixed_template is None else {"chat_template_date": FIXED.isoformat()}
+        return {"chat_template": hashed and hashed[:16], **dated}
+
+    @cached_property
+    def _fixed_template(self) -> str | None:
+        """The chat template with a fixed clock; None where it sees none."""
+        template = chat_template_of(self.processor)
+        if isinstance(template, Mapping):
+            template = template.get("default")
+        if self.family.chat == "mistral" or not isinstance(template, str):
             return None
-        return hashlib.sha256(repr(template).encode()).hexdigest()[:16]
+        return with_fixed_clock(template) if uses_clock(template) else None
 
     def _validate(self, request: Request) -> None:
         name, limit = request.question.question_id, self.family.clips
@@ -209,6 +225,8 @@ class RequestEncoder:
         """All text that the model gets: up to where it answers, or with an answer behind."""
         template: dict[str, Any] = {"add_generation_prompt": answer is None, "tokenize": False}
         messages = list(conversation)
+        if self._fixed_template is not None:
+            template["chat_template"] = self._fixed_template
         if answer is not None:
             content = [{"type": "text", "text": answer}]
             messages.append({"role": "assistant", "content": content})
@@ -221,9 +239,8 @@ class RequestEncoder:
                 | {"content": "".join(part.get("text", placeholder) for part in message["content"])}
                 for message in messages
             ]
-            return self.processor.tokenizer.apply_chat_template(
-                flat, chat_template=chat_template_of(self.processor), **template
-            )
+            own = {"chat_template": chat_template_of(self.processor)}
+            return self.processor.tokenizer.apply_chat_template(flat, **own | template)
         except jinja2.TemplateError as error:
             raise ModelError(f"the chat template rejects the question: {error}") from error
 

@@ -74,7 +74,7 @@ class TransformersModel:
         return {
             "kind": "transformers",
             **self.loaded.described,
-            "chat_template": self.encoder.template_hash(),
+            **self.encoder.template_description(),
             "part_order": "as asked" if self.encoder.keeps_order() else "set by the chat template",
             "sampling_rate": self.sampling_rate,
             "max_audio_s": self.max_audio_s,

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from otoscope.claims import locked
 from otoscope.models.base import Request
-from otoscope.representations.hidden_states import HiddenStateExtractor, HiddenStates
+from otoscope.representations.hidden_states import HiddenStateExtractor
 from otoscope.representations.storage import (
     ANSWER,
     ANSWER_TOKENS,
@@ -29,12 +29,14 @@ from otoscope.representations.storage import (
     block_folder,
     block_table,
     fingerprint,
+    has_rows,
     n_blocks,
     read_description,
     rows_table,
     sites_in,
     validate_same,
     write_description,
+    write_rows,
 )
 from otoscope.version import __version__
 
@@ -82,7 +84,7 @@ class Extraction:
         Raises:
             ModelError, FeaturesError: Hidden states of that question cannot be extracted.
         """
-        missing = {index: self._missing(index) for index in range(self._n_blocks)}
+        missing = {index: self._missing(index)[0] for index in range(self._n_blocks)}
         wanted = [site for site in self.sites if any(site in sites for sites in missing.values())]
         if not wanted:
             return ExtractionSize(0, 0)
@@ -94,6 +96,10 @@ class Extraction:
             sum(n_rows for n_rows, sites in blocks if sites),
             sum(n_rows * n_bytes[site] for n_rows, sites in blocks for site in sites),
         )
+
+    def damaged(self) -> list[Path]:
+        """Files of blocks that are empty or cut: `run` makes them anew."""
+        return [path for index in range(self._n_blocks) for path in self._missing(index)[1]]
 
     def run(self, step: Callable[..., None], *, rank: int = 0, world: int = 1) -> ExtractedRows:
         """Extracts what is missing of this process's share, every `world`-th block.
@@ -120,7 +126,9 @@ class Extraction:
         ids, folder = self._ids(index), self._block(index)
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):  # a second process waits, and finds the block complete
-            missing = self._missing(index)
+            missing, damaged = self._missing(index)
+            for path in damaged:
+                path.unlink()
             if not missing:
                 step(len(ids))
                 return 0
@@ -150,15 +158,17 @@ class Extraction:
             requests = [self.fill(name) for name in ids[start : start + size]]
             found = self.extractor.extract(requests, sites)
             for site, parts in stored.items():
-                parts.append(_stored(site, found, requests, self.description["store"]))
-            answers += found.answers
+                parts.append(_stored(site, found.states[site], requests, self.description["store"]))
+            for request, (states, tokens) in zip(requests, found.answers, strict=False):
+                answers.append((_stored(ANSWER, states, [request] * len(states)), tokens))
             step(len(requests))
         columns = {site: np.concatenate(parts) for site, parts in stored.items()}
         return block_table(columns, answers if ANSWER in sites else None)
 
-    def _missing(self, index: int) -> list[str]:
-        there = sites_in(self._block(index))
-        return [site for site in self.sites if site not in there]
+    def _missing(self, index: int) -> tuple[list[str], list[Path]]:
+        """Sites that a block lacks, and its files that are damaged."""
+        there, damaged = sites_in(self._block(index), len(self._ids(index)))
+        return [site for site in self.sites if site not in there], damaged
 
     def _ids(self, index: int) -> list[str]:
         size = self.description["rows_per_block"]
@@ -224,6 +234,8 @@ def plan_extraction(
     description = FEATURES.plain(description)
     if any((folder / "blocks").glob("*/*.arrow")):
         validate_same(folder, description, read_description(folder))
+        if not has_rows(folder, len(table)):
+            write_rows(folder, table)
     else:  # a description of nothing extracted yet is replaced
         FEATURES.validate_free(folder)
         write_description(folder, description, table)
@@ -240,13 +252,14 @@ def _hash_of(rows: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def _stored(site: str, found: HiddenStates, requests: Sequence[Request], store: str) -> np.ndarray:
-    """A site's states in the stored precision.
+def _stored(
+    site: str, states: np.ndarray, requests: Sequence[Request], store: str = "float32"
+) -> np.ndarray:
+    """A site's states in the stored precision, one row for each of `requests`.
 
     Raises:
         FeaturesError: One is not finite, in the model itself or in the stored precision.
     """
-    states = found.states[site]
     with np.errstate(over="ignore"):
         stored = states.astype(store)
     if np.isfinite(stored).all():

@@ -25,6 +25,7 @@ from otoscope.representations.storage import (
     read_description,
     read_schema,
     rows_table,
+    validate_finite,
     validate_same,
     write_description,
 )
@@ -143,9 +144,10 @@ class Features:
         chosen, paths, width = self._chosen(rows), self._blocks_of(site), self.width(site)
         dtype = read_schema(paths[0]).field(site).type.value_type.to_pandas_dtype()
         matrix = np.empty((len(chosen), width), dtype)
-        for path, numbers, within in self._by_block(chosen, paths):
-            block = read_column(path, site).flatten().to_numpy().reshape(-1, width)
+        for path, numbers, within, n_rows in self._by_block(chosen, paths):
+            block = read_column(path, site, n_rows).flatten().to_numpy().reshape(-1, width)
             matrix[numbers] = block[within]
+            validate_finite(site, matrix[numbers], f"{self.folder}: ")
         return matrix
 
     def targets(self, rows: np.ndarray | None = None) -> Targets:
@@ -160,13 +162,16 @@ class Features:
         chosen, paths, width = self._chosen(rows), self._blocks_of(ANSWER), self.width(ANSWER)
         states: list[Any] = [None] * len(chosen)
         tokens: list[Any] = [None] * len(chosen)
-        for path, numbers, within in self._by_block(chosen, paths):
-            column, ids = read_column(path, ANSWER), read_column(path, ANSWER_TOKENS)
+        for path, numbers, within, n_rows in self._by_block(chosen, paths):
+            column = read_column(path, ANSWER, n_rows)
+            ids = read_column(path, ANSWER_TOKENS, n_rows)
             for number, row in zip(numbers.tolist(), within.tolist(), strict=True):
                 states[number] = column[row].values.to_numpy().reshape(-1, width).copy()
                 tokens[number] = ids[row].values.to_numpy().copy()
+        found = np.concatenate([np.empty((0, width), np.float32), *states])
+        validate_finite(ANSWER, found, f"{self.folder}: ")
         return Targets(
-            np.concatenate([np.empty((0, width), np.float32), *states]),
+            found,
             np.concatenate([np.empty(0, np.int64), *tokens]).astype(np.int64),
             np.repeat(np.arange(len(chosen)), [len(ids) for ids in tokens]),
         )
@@ -201,12 +206,13 @@ class Features:
 
     def _by_block(
         self, chosen: np.ndarray, paths: Sequence[Path]
-    ) -> Iterator[tuple[Path, np.ndarray, np.ndarray]]:
-        """For each block: its file, positions in the result, and rows within the block."""
-        block, within = np.divmod(chosen, self.description["rows_per_block"])
+    ) -> Iterator[tuple[Path, np.ndarray, np.ndarray, int]]:
+        """For each block: its file, positions in the result, rows within, and how many it has."""
+        size = self.description["rows_per_block"]
+        block, within = np.divmod(chosen, size)
         for index in np.unique(block).tolist():
             numbers = np.flatnonzero(block == index)
-            yield paths[index], numbers, within[numbers]
+            yield paths[index], numbers, within[numbers], min(size, len(self) - index * size)
 
 
 def write_features(

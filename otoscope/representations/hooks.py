@@ -88,7 +88,7 @@ class TransformersExtractor(HiddenStateExtractor):
         if ANSWER in sites:
             targets = [self._target(request) for request in batch]
             inputs = append_tokens(inputs, targets, self.model.loaded.processor.tokenizer)
-        collector = _Collector(positions, targets)
+        collector = _Collector(positions, targets, inputs["input_ids"].shape[1])
         with torch.inference_mode(), ExitStack() as hooks:
             self._hook(hooks, collector, sites)
             with suppress(_AllCollected):
@@ -170,13 +170,16 @@ class _Collector:
     """
 
     def __init__(
-        self, positions: Sequence[TokenPositions], targets: Sequence[Sequence[int]]
+        self,
+        positions: Sequence[TokenPositions],
+        targets: Sequence[Sequence[int]],
+        n_tokens: int,
     ) -> None:
         import torch
 
         self.states: dict[str, Any] = {}
         self.answers: list[Any] = []
-        self._positions, self._targets = positions, targets
+        self._positions, self._targets, self._n_tokens = positions, targets, n_tokens
         # clips have different numbers of tokens: shorter ones repeat their last token, at weight 0
         n_frames = max(len(row.clip) for row in positions)
         padded = [[*row.clip, *row.clip[-1:].repeat(n_frames - len(row.clip))] for row in positions]
@@ -186,9 +189,20 @@ class _Collector:
             weights[:, : len(row.clip)] = torch.from_numpy(weights_of(len(row.clip)))
 
     def collect(self, name: str, states: Any) -> None:
-        """Copies what a site reads: a view would keep all of `states` in memory."""
+        """Copies what a site reads: a view would keep all of `states` in memory.
+
+        Raises:
+            ModelError: There are more or fewer states than tokens of the prompt, so that
+                positions of tokens are not positions of states.
+        """
         import torch
 
+        if states.shape[1] != self._n_tokens:
+            raise ModelError(
+                f"the model has {states.shape[1]} hidden states for a prompt of {self._n_tokens} "
+                "tokens, so a token's state cannot be told; an adapter that puts tokens before "
+                "the prompt (prompt tuning) does that: extract without it"
+            )
         site = site_of(name)
         if site.read == "targets":
             rows = zip(states, self._positions, self._targets, strict=True)

@@ -92,16 +92,28 @@ def block_table(
     """
     columns: dict[str, pa.Array] = {}
     for site, states in sites.items():
-        if not np.isfinite(states).all():
-            raise FeaturesError(f"site {site!r} holds numbers that {states.dtype} cannot hold")
+        validate_finite(site, states)
         flat: pa.Array = pa.array(np.ascontiguousarray(states).reshape(-1))
         columns[site] = pa.FixedSizeListArray.from_arrays(flat, states.shape[1])
     if answers is not None:
         flat_states = [np.asarray(states, np.float32).reshape(-1) for states, _ in answers]
+        validate_finite(ANSWER, np.concatenate([np.empty(0, np.float32), *flat_states]))
         ids = [np.asarray(tokens, np.int32) for _, tokens in answers]
         columns[ANSWER] = pa.array(flat_states, pa.list_(pa.float32()))
         columns[ANSWER_TOKENS] = pa.array(ids, pa.list_(pa.int32()))
     return pa.table(columns)
+
+
+def validate_finite(site: str, states: np.ndarray, where: str = "") -> None:
+    """Rejects states of any site that are not finite.
+
+    Raises:
+        FeaturesError: The site is named, after `where`.
+    """
+    if not np.isfinite(states).all():
+        raise FeaturesError(
+            f"{where}site {site!r} holds numbers that are not finite in {states.dtype}"
+        )
 
 
 def n_blocks(n_rows: int, rows_per_block: int) -> int:
@@ -124,9 +136,16 @@ def block_files(folder: Path) -> Iterator[tuple[int, Path]]:
         yield int(path.parent.name.partition("-")[0]), path
 
 
-def sites_in(block: Path) -> set[str]:
-    """Sites in a block's files; a file is there once it is complete."""
-    return {name for path in sorted(block.glob("*.arrow")) for name in read_schema(path).names}
+def sites_in(block: Path, n_rows: int) -> tuple[set[str], list[Path]]:
+    """Sites in a block's complete files; and its files that are empty, cut or damaged."""
+    sites: set[str] = set()
+    damaged = []
+    for path in sorted(block.glob("*.arrow")):
+        try:
+            sites.update(_table_of(path, n_rows).column_names)
+        except FeaturesError:
+            damaged.append(path)
+    return sites, damaged
 
 
 def fingerprint(*parts: Any) -> str:
@@ -164,8 +183,21 @@ def validate_same(folder: Path, expected: Mapping[str, Any], found: Mapping[str,
 def write_description(folder: Path, description: Mapping[str, Any], rows: pa.Table) -> None:
     """Writes `features.json` and the rows, each atomically."""
     (folder / "blocks").mkdir(parents=True, exist_ok=True)
-    write_atomic(folder / "rows.parquet", lambda path: pq.write_table(rows, path))
+    write_rows(folder, rows)
     FEATURES.write(folder, {"version": FEATURES_VERSION, **description})
+
+
+def write_rows(folder: Path, rows: pa.Table) -> None:
+    """Writes the rows atomically."""
+    write_atomic(folder / "rows.parquet", lambda path: pq.write_table(rows, path))
+
+
+def has_rows(folder: Path, n_rows: int) -> bool:
+    """Whether the rows are there, readable, and so many."""
+    try:
+        return len(pq.read_table(folder / "rows.parquet")) == n_rows
+    except (OSError, pa.ArrowInvalid):
+        return False
 
 
 @contextmanager
@@ -174,8 +206,10 @@ def _stream(path: Path) -> Iterator[pa.ipc.RecordBatchStreamReader]:
     try:
         with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:
             yield stream
-    except pa.ArrowInvalid as error:
-        raise FeaturesError(f"{path} is damaged ({error}); delete it and extract again") from error
+    except (pa.ArrowInvalid, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # one of the disk, such as a permission
+            raise
+        raise _damaged(path, error) from error
 
 
 def read_schema(path: Path) -> pa.Schema:
@@ -184,7 +218,25 @@ def read_schema(path: Path) -> pa.Schema:
         return stream.schema
 
 
-def read_column(path: Path, name: str) -> pa.Array:
-    """One column of a file, not copied: pages are read when they are accessed."""
+def read_column(path: Path, name: str, n_rows: int) -> pa.Array:
+    """One column of a file, not copied: pages are read when they are accessed.
+
+    Raises:
+        FeaturesError: The file is damaged, or has not so many rows.
+    """
+    return _table_of(path, n_rows)[name].combine_chunks()
+
+
+def _table_of(path: Path, n_rows: int) -> pa.Table:
     with _stream(path) as stream:
-        return stream.read_all()[name].combine_chunks()
+        table = stream.read_all()
+    if len(table) != n_rows:
+        raise _damaged(path, f"{len(table)} of {n_rows} rows")
+    return table
+
+
+def _damaged(path: Path, fault: Any) -> FeaturesError:
+    return FeaturesError(
+        f"{path} is damaged ({fault}); start the command that extracts it again, which makes it "
+        "anew"
+    )

@@ -22,9 +22,9 @@ class Remembering(HiddenStateExtractor):
     batch_size, description, extract_from_model = 3, None, None
     model_widths = widths = MappingProxyType({"mel": 2, "text.0": 3, "text.1": 4, "answer": 2})
 
-    def __init__(self, states=lambda i, site: float(i), **description):
+    def __init__(self, states=lambda i, site: float(i), answer=lambda i: i / 3, **description):
         self.description = {"name": "remembering", **description}
-        self.states, self.extracted = states, []
+        self.states, self.answer, self.extracted = states, answer, []
 
     def extract(self, questions, sites):
         numbers = [int(q.question.id.removeprefix("q")) for q in questions]
@@ -35,7 +35,8 @@ class Remembering(HiddenStateExtractor):
             if site != "answer"
         }
         answers = [
-            (np.full((1 + i % 2, 2), i / 3, np.float32), np.arange(1 + i % 2)) for i in numbers
+            (np.full((1 + i % 2, 2), self.answer(i), np.float32), np.arange(1 + i % 2))
+            for i in numbers
         ]
         return HiddenStates(
             {site: states.astype(np.float32) for site, states in made.items()},
@@ -165,6 +166,29 @@ class TestStopping:
         made(tmp_path, Remembering())
         assert not (block / "tmpabc").exists()
 
+    @pytest.mark.parametrize("kept", [0, 0.3, 0.6, 0.95])
+    def test_a_block_that_was_cut_is_named_and_made_anew(self, tmp_path, kept):
+        made(tmp_path, Remembering())
+        before = files(tmp_path)
+        path = sorted(tmp_path.glob("blocks/*/*.arrow"))[1]
+        path.write_bytes(path.read_bytes()[: int(kept * path.stat().st_size)])
+        with pytest.raises(FeaturesError, match=f"{path.name} is damaged .*makes it anew"):
+            Features.open(tmp_path).matrix("text.1")
+        again = extraction(tmp_path, Remembering())
+        assert again.damaged() == [path]
+        assert again.size().n_rows == BLOCK
+        assert again.run(ignore) == (N, BLOCK)
+        assert files(tmp_path) == before
+        assert again.damaged() == []
+
+    @pytest.mark.parametrize("content", [b"", None])
+    def test_rows_that_were_lost_are_written_again(self, tmp_path, content):
+        made(tmp_path, Remembering())
+        before, path = files(tmp_path), tmp_path / "rows.parquet"
+        path.unlink() if content is None else path.write_bytes(content)
+        assert made(tmp_path, Remembering()) == (N, 0)
+        assert files(tmp_path) == before
+
 
 class TestRefusals:
     @pytest.mark.parametrize(
@@ -217,6 +241,12 @@ class TestRefusals:
     def test_a_state_that_is_no_number_is_the_models_fault(self, tmp_path):
         extractor = Remembering(lambda i, site: np.nan if i == 5 else 1.0)
         with pytest.raises(FeaturesError, match=r"'q5\|main' is not finite in the model itself"):
+            made(tmp_path, extractor)
+
+    @pytest.mark.parametrize("fault", [np.nan, np.inf])
+    def test_neither_is_one_of_an_answer(self, tmp_path, fault):
+        extractor = Remembering(answer=lambda i: fault if i == 5 else 1.0)
+        with pytest.raises(FeaturesError, match=r"'answer' of question 'q5\|main' is not finite"):
             made(tmp_path, extractor)
 
     def test_a_question_that_is_there_twice(self, tmp_path):

@@ -159,8 +159,15 @@ class TestRefusals:
     def test_what_float16_cannot_hold(self, tmp_path):
         with np.errstate(over="ignore"):
             beyond = np.full((10, 2), 7e4).astype(np.float16)
-        with pytest.raises(FeaturesError, match=r"site 'text.0' holds numbers that float16"):
+        with pytest.raises(FeaturesError, match=r"site 'text.0' holds numbers .* in float16"):
             written(tmp_path, {"text.0": beyond})
+
+    @pytest.mark.parametrize("fault", [np.nan, -np.inf])
+    def test_answers_that_are_not_finite(self, tmp_path, fault):
+        given = {"id": ["a"], "category": ["volume"], "label": [0]}
+        states = np.array([[1, fault]], np.float32), np.zeros(1)
+        with pytest.raises(FeaturesError, match="'answer' holds numbers that are not finite"):
+            write_features(tmp_path, given, {}, answers=[states])
 
     def test_a_folder_that_is_taken(self, tmp_path, arrays):
         written(tmp_path, arrays)

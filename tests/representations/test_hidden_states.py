@@ -1,15 +1,18 @@
 """One pass gives what a plain pass gives, at every site of both families that go the whole way."""
 
+import shutil
 from dataclasses import replace
+from datetime import datetime
 
 import numpy as np
 import pytest
 import tiny
 from asking import ask, clip
 from asking_inside import question, questions
-from tiny import torch, transformers
+from tiny import peft, torch, transformers
 
 from otoscope.models.base import Answer, ModelError, Request
+from otoscope.models.loading import chat_template_of
 from otoscope.models.transformers_models import open_transformers
 from otoscope.representations import hooks
 from otoscope.representations.hidden_states import CustomModelExtractor, extractor_for
@@ -119,6 +122,45 @@ class TestStates:
         assert np.abs(tuned["text.2"] - base["text.2"]).max() > 1e-3
         differs = {k for k, v in with_it.description.items() if without.description[k] != v}
         assert differs == {"adapter"}
+
+    @pytest.mark.parametrize("kind", ["PromptTuningConfig", "PromptEncoderConfig"])
+    def test_an_adapter_that_puts_tokens_before_the_prompt_is_rejected(
+        self, checkpoints, tmp_path, kind
+    ):
+        config = getattr(peft, kind)(task_type="CAUSAL_LM", num_virtual_tokens=8)
+        peft.get_peft_model(tiny.qwen2_audio()[0], config).save_pretrained(tmp_path)
+        shifted = open_transformers(checkpoints["qwen2_audio"], adapter=str(tmp_path))
+        asked = question(audio_first=True)
+        n_tokens = shifted.encode([asked]).inputs["input_ids"].shape[1]
+        message = f"{n_tokens + 8} hidden states for a prompt of {n_tokens} tokens"
+        for site in ("text.1", "audio.0", "text.2@q_l"):
+            with pytest.raises(ModelError, match=message):
+                extractor_for(shifted).extract([asked], [site])
+        with pytest.raises(ModelError, match="hidden states for a prompt"):
+            extractor_for(shifted).extract([asked], ["answer"])
+
+    def test_a_template_that_names_the_date_gives_the_same_states_on_every_day(
+        self, checkpoints, tmp_path, monkeypatch
+    ):
+        shutil.copytree(checkpoints["qwen2_audio"], tmp_path / "dated")
+        opened = open_transformers(str(tmp_path / "dated"))
+        processor = opened.loaded.processor
+        own = chat_template_of(processor)
+        dated = "<|im_start|>system\nToday: {{ strftime_now('%d %b %Y') }}<|im_end|>\n" + own
+        processor.chat_template = dated
+        seen = extractor_for(opened)
+        found = {}
+        for day in (1, 2):
+            clock = type("Clock", (datetime,), {"now": classmethod(lambda c, d=day: c(2027, 1, d))})
+            monkeypatch.setattr(transformers.utils.chat_template_utils, "datetime", clock)
+            found[day] = seen.extract([question()], ["text.1", "text.2"]).states
+            assert "Today: 01 Jan 2026<" in opened.encoder.prompt_and_answer(question(), "up")[0]
+        np.testing.assert_array_equal(found[1]["text.2"], found[2]["text.2"])
+        assert seen.description["chat_template_date"] == "2026-01-01T12:00:00"
+        assert (
+            "chat_template_date"
+            not in extractor_for(open_transformers(checkpoints["qwen2_audio"])).description
+        )
 
     def test_what_only_changes_answers_is_no_part_of_the_description(self, checkpoints):
         folder = checkpoints["qwen2_audio"]
