@@ -71,6 +71,12 @@ def _claim(out: Path, plan: BuildPlan, overwrite: bool) -> None:
     stored = stored_outline(out)
     if stored.get("fingerprint") != plan.fingerprint and not _empty(out):
         if not overwrite:
+            before, now = (each.get("generator_version") for each in (stored, outline))
+            if before and now and before != now:
+                raise BuildError(
+                    f"{out} was made by generator {before}, and this is generator {now}, which "
+                    f"makes other bytes: it cannot go on there; {OVERWRITABLE.way_out}"
+                )
             OVERWRITABLE.validate_same(out, _by_library(stored), _by_library(outline))
             raise BuildError(f"{out} holds another build: other sources; {OVERWRITABLE.way_out}")
         for path in _visible(out):

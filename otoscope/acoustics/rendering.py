@@ -21,6 +21,19 @@ class NotApplicable(codec.AudioError):
     """A condition that would change nothing in this clip; the message says why."""
 
 
+class AppliedParameter(NamedTuple):
+    """A parameter of a clip as it was applied, at the start and at the end of the span.
+
+    Attributes:
+        parameter: Its name, with its unit.
+        start, end: Equal for one that stays the same all through the clip.
+    """
+
+    parameter: str
+    start: float
+    end: float
+
+
 class Rendering(NamedTuple):
     """A rendered clip and its parameters.
 
@@ -33,6 +46,8 @@ class Rendering(NamedTuple):
         parameter: Its values there.
         no_effect: The condition changes nothing at this rate (or bit depth).
         encode: The profile's conversion to PCM.
+        noise_seed: Of numpy's `default_rng`; None where nothing is random.
+        applied: Every parameter of the clip; the first is that of the trajectory.
     """
 
     samples: Float[np.ndarray, "*shape"]
@@ -42,6 +57,8 @@ class Rendering(NamedTuple):
     parameter: Float[np.ndarray, " n_points"]
     no_effect: bool
     encode: Callable[[np.ndarray], codec.Encoded] = codec.truncate_to_pcm
+    noise_seed: int | None = None
+    applied: tuple[AppliedParameter, ...] = ()
 
     def to_pcm(self) -> codec.Encoded:
         """16-bit PCM: clipped and cut toward zero as published, or rounded and never clipped."""
@@ -122,6 +139,8 @@ class SourceRenderer:
             *self._parameter_curve(trajectory, rules.per_sample),
             no_effect=ends[0] == ends[1],
             encode=rules.encode,
+            noise_seed=rules.seed(clip_id) if rules.seed else None,
+            applied=self._applied(category, rules, tier, trajectory),
         )
 
     def not_applicable(self, category: str, tier: str, profile: str) -> str | None:
@@ -156,6 +175,24 @@ class SourceRenderer:
 
     def _up_ends(self, category: str, tier: str) -> tuple[float, float]:
         return GRADIENTS[category].up_ends(tier, self.sampling_rate, self.bit_depth)
+
+    def _applied(
+        self, category: str, rules: Profile, tier: str, trajectory: Trajectory
+    ) -> tuple[AppliedParameter, ...]:
+        """At the first and the last step within the span, which a short one has only one of."""
+        n_samples = self.span.end - self.span.start
+        n_steps = n_samples if rules.per_sample else len(self.channels[0].fixed.segments)
+        reached = trajectory.per_segment(min(n_steps, 2))
+        ends = [
+            rules.applied(float(value), tier, self.sampling_rate)
+            if rules.applied
+            else {GRADIENTS[category].parameter: float(value)}
+            for value in (reached[0], reached[-1])
+        ]
+        return tuple(
+            AppliedParameter(name, float(start), float(ends[1][name]))
+            for name, start in ends[0].items()
+        )
 
     def _parameter_curve(
         self, trajectory: Trajectory, per_sample: bool

@@ -24,7 +24,7 @@ from otoscope.acoustics.design import CONDITIONS, PUBLISHED_CATEGORIES
 from otoscope.acoustics.gradients import GRADIENTS, beep_categories
 from otoscope.registry import UnknownName
 
-GENERATOR_VERSION = "1"
+GENERATOR_VERSION = "2"
 """Rises whenever any byte of a dataset may change."""
 
 LIBRARIES = ("numpy", "scipy", "librosa", "soxr", "soundfile", "pyarrow", "datasets", LIBSNDFILE)

@@ -17,7 +17,7 @@ from builders.building.plan import DatasetRow, Recipe
 from builders.vocalgrad.planning.plan import ClipShard, SurveyedClip, VocalGradPlan
 from builders.vocalgrad.planning.survey import decode, renderer_of
 from otoscope.acoustics import codec
-from otoscope.acoustics.design import CONDITIONS, LABELS, Condition
+from otoscope.acoustics.design import CONDITIONS, LABELS, PUBLISHED_CATEGORIES, Condition
 from otoscope.acoustics.gradients import attribute_of
 from otoscope.acoustics.rendering import Rendering, SourceRenderer
 from otoscope.prompts import prompt_text
@@ -34,7 +34,8 @@ class FinishedClip:
         clip_id: The published id.
         flac: The encoded audio.
         span: Of speech, in samples.
-        row: Position in the published manifest order.
+        n_samples: Of the clip as it is stored.
+        row: Position in the published manifest order; None for a category that was not published.
         condition, rendering: None for an unmodified clip.
         clipped_fraction: Share of samples beyond full scale.
         turned_down: Whether this clip alone was scaled down to fit full scale.
@@ -46,7 +47,8 @@ class FinishedClip:
     clip_id: str
     flac: bytes
     span: tuple[int, int]
-    row: int
+    n_samples: int
+    row: int | None
     condition: Condition | None = None
     rendering: Rendering | None = None
     clipped_fraction: float = 0.0
@@ -108,6 +110,15 @@ COLUMNS: dict[str, ClipColumn] = {
     "span_origin": ClipColumn(_TEXT, lambda c: c.surveyed.span_origin),
     "start_value": ClipColumn(_NUMBER, lambda c: c.rendering.trajectory.start, of_changed=True),
     "end_value": ClipColumn(_NUMBER, lambda c: c.rendering.trajectory.end, of_changed=True),
+    "parameters": ClipColumn(
+        datasets.List({"parameter": _TEXT, "start": _NUMBER, "end": _NUMBER}),
+        lambda c: [applied._asdict() for applied in c.rendering.applied],
+        of_changed=True,
+    ),
+    "noise_seed": ClipColumn(
+        datasets.Value("uint64"), lambda c: c.rendering.noise_seed, of_changed=True
+    ),
+    "duration_s": ClipColumn(_NUMBER, lambda c: _seconds(c, c.n_samples)),
     "clipped_fraction": ClipColumn(_NUMBER, lambda c: c.clipped_fraction),
     "no_effect": ClipColumn(
         datasets.Value("bool"), lambda c: c.rendering.no_effect, of_changed=True
@@ -164,10 +175,11 @@ def _changed(
     made = renderer.render(category, condition, clip_id=clip_id, profile=plan.profile)
     encoded = made.to_pcm()
     flac = codec.encode_flac(encoded.pcm, surveyed.sampling_rate)
-    row = s.position * len(CONDITIONS) + k
+    published = category in PUBLISHED_CATEGORIES
+    row = s.position * len(CONDITIONS) + k if published else None
     return FinishedClip(
-        plan, surveyed, category, clip_id, flac, made.span, row, condition, made,
-        encoded.clipped_fraction, encoded.gain < 1,
+        plan, surveyed, category, clip_id, flac, made.span, encoded.pcm.shape[1], row, condition,
+        made, encoded.clipped_fraction, encoded.gain < 1,
     )  # fmt: skip
 
 
@@ -177,7 +189,8 @@ def _unmodified(
     s = surveyed.source
     flac = codec.encode_flac(recording.pcm, recording.sampling_rate)
     clip_id = f"{s.item_id}__{s.clip_id}"
-    return FinishedClip(plan, surveyed, "source", clip_id, flac, surveyed.span, s.position)
+    n = surveyed.n_samples
+    return FinishedClip(plan, surveyed, "source", clip_id, flac, surveyed.span, n, s.position)
 
 
 def _features_of(plan: VocalGradPlan, shard: ClipShard) -> datasets.Features:

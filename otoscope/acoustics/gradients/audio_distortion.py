@@ -23,8 +23,24 @@ def hold_of(rate_hz: float, sampling_rate: int) -> int:
     >>> [hold_of(rate, 48_000) for rate in (48e3, 30e3, 18e3, 6e3)]
     [1, 2, 3, 8]
     """
-    effective = max(LEAST_HZ, min(sampling_rate, round(rate_hz)))
-    return max(1, round(sampling_rate / effective))
+    return max(1, round(sampling_rate / effective_hz(rate_hz, sampling_rate)))
+
+
+def effective_hz(rate_hz: float, sampling_rate: int) -> int:
+    """An effective rate as published: a whole number from 1000 Hz to the clip's own rate."""
+    return max(LEAST_HZ, min(sampling_rate, round(rate_hz)))
+
+
+def held(rate_hz: float, tier: str, sampling_rate: int) -> dict[str, float]:
+    """The rate, and the whole number of samples that a hold then lasts.
+
+    >>> held(18e3, "low", 48_000)
+    {'effective sampling rate (Hz)': 18000.0, 'hold (samples)': 3.0}
+    """
+    return {
+        "effective sampling rate (Hz)": float(effective_hz(rate_hz, sampling_rate)),
+        "hold (samples)": float(hold_of(rate_hz, sampling_rate)),
+    }
 
 
 def hold(rows: np.ndarray, n_hold: int) -> np.ndarray:
@@ -64,11 +80,14 @@ AUDIO_DISTORTION = Gradient(
     intended=frozenset({"noise_floor", "bandwidth"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (float(sampling_rate), LOWEST_HZ[tier]),
     profiles={
-        "paper": Profile(paper, effective=hold_of),
+        "paper": Profile(paper, effective=hold_of, applied=held),
         "controlled": controlled(
             any_rate,
             effective=lambda value, sampling_rate: min(value, float(sampling_rate)),
             in_octaves=True,
+            applied=lambda value, tier, sampling_rate: {
+                "effective sampling rate (Hz)": min(value, float(sampling_rate))
+            },
         ),
     },
     unavoidable=ADDED_SIGNAL,

@@ -84,6 +84,13 @@ AUDIO_ROUGHNESS = Gradient(
     cue=quantisation_step,
     intended=frozenset({"noise_floor", "bandwidth"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (float(bit_depth), FEWEST_BITS[tier]),
-    profiles={"paper": Profile(paper, effective=bits_of), "controlled": controlled(relative)},
+    profiles={
+        "paper": Profile(
+            paper,
+            effective=bits_of,
+            applied=lambda value, tier, rate: {"bit depth": float(bits_of(value, rate))},
+        ),
+        "controlled": controlled(relative),
+    },
     unavoidable=ADDED_SIGNAL,
 )

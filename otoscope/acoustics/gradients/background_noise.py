@@ -26,6 +26,11 @@ def noise_seed(clip_id: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{GLOBAL_SEED}:{clip_id}".encode()).digest()[:8], "big")
 
 
+def pair_seed(clip_id: str) -> int:
+    """The seed that both directions of a pair share: that of the id without its direction."""
+    return noise_seed(clip_id.rpartition("__")[0] or clip_id)
+
+
 def paper(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: str) -> Changed:
     """Noise over the whole clip at unit RMS, times the RMS of the span, times the step's ratio."""
     n = channel.samples.size
@@ -55,8 +60,8 @@ def shared(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: s
     The level of noise in head or tail would reveal the direction. So it fades in and out within the
     span, in 20 ms at either end.
     """
-    pair = clip_id.rpartition("__")[0] or clip_id
-    noise = channel.shared(("noise", pair), lambda: _unit_noise(channel, pair))
+    seed = pair_seed(clip_id)
+    noise = channel.shared(("noise", seed), lambda: _unit_noise(channel, seed))
     level = channel.shared("speech level", lambda: _rms(channel.speech))
     start, end = channel.span
     ratio = trajectory.at(channel.glide(trajectory.curve)[start:end])
@@ -66,9 +71,9 @@ def shared(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: s
     return split_at_span(changed, channel.span)
 
 
-def _unit_noise(channel: SourceChannel, pair: str) -> np.ndarray:
+def _unit_noise(channel: SourceChannel, seed: int) -> np.ndarray:
     """White noise of RMS 1 as long as the span."""
-    rng = np.random.default_rng(noise_seed(pair))
+    rng = np.random.default_rng(seed)
     draws = rng.standard_normal((channel.n_channels, channel.speech.size), dtype=np.float32)
     return draws[channel.index] / _rms(draws[channel.index])
 
@@ -88,8 +93,8 @@ BACKGROUND_NOISE = Gradient(
     intended=frozenset({"noise_floor", "snr", "bandwidth"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (0.0, REACH[tier]),
     profiles={
-        "paper": Profile(paper, of_tones=True),
-        "controlled": controlled(shared, of_tones=True),
+        "paper": Profile(paper, of_tones=True, seed=noise_seed),
+        "controlled": controlled(shared, of_tones=True, seed=pair_seed),
     },
     unavoidable={
         "high_band_level": FILLS_SPECTRUM,

@@ -51,6 +51,10 @@ class Profile:
         not_applicable: `channel` to the reason why it cannot be rendered, or None. Conditions
             without effect are rejected as well, unless `not_applicable` itself is None.
         of_tones: Whether it makes sense on a pure tone.
+        seed: `clip_id` to the seed of what is random; None where nothing is.
+        applied: `(value, tier, sampling_rate)` to every parameter by name, with its unit, as it is
+            applied when the parameter that moves has that value. None where that is the only one,
+            and is applied as it is.
         description: What moves, where the gradient's own sentence does not hold.
     """
 
@@ -62,6 +66,8 @@ class Profile:
     most_gain: Callable[[str], float] | None = None
     not_applicable: Callable[[SourceChannel], str | None] | None = None
     of_tones: bool = False
+    seed: Callable[[str], int] | None = None
+    applied: Callable[[float, str, int], Mapping[str, float]] | None = None
     description: str = ""
 
 

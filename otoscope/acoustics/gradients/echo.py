@@ -103,6 +103,11 @@ def level(channel: SourceChannel, trajectory: Trajectory, tier: str, clip_id: st
     )
 
 
+def applied(wet: float, tier: str, sampling_rate: int) -> dict[str, float]:
+    """The wet share, and the room's scale, which is the same all through a clip."""
+    return {"wet share": wet, "room scale": ROOM[tier]}
+
+
 ECHO = Gradient(
     parameter="wet share",
     description="The share of reverberation in the mixture grows in an up clip and shrinks in a "
@@ -110,7 +115,10 @@ ECHO = Gradient(
     cue=reverberance,
     intended=frozenset({"modulation", "tail"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (0.0, WETTEST[tier]),
-    profiles={"paper": Profile(paper, per_sample=True), "controlled": controlled(level)},
+    profiles={
+        "paper": Profile(paper, per_sample=True, applied=applied),
+        "controlled": controlled(level, applied=applied),
+    },
     unavoidable={
         **dict.fromkeys(("noise_floor", "snr", "bandwidth", "high_band_level"), FILLS_SPECTRUM),
         "tempo": "reverberation smears the spectral movement that tempo is measured by",

@@ -60,6 +60,15 @@ def _tremor(channel: SourceChannel, trajectory: Trajectory) -> tuple[np.ndarray,
     return share, np.cos(phase).astype(np.float32)
 
 
+def applied(depth: float, tier: str, sampling_rate: int) -> dict[str, float]:
+    """Depth, and the rate of the modulation, which grows with it.
+
+    >>> applied(0.3, "low", 48_000)
+    {'modulation depth': 0.3, 'modulation rate (Hz)': 10.0}
+    """
+    return {"modulation depth": depth, "modulation rate (Hz)": FASTEST_HZ * depth / DEEPEST[tier]}
+
+
 VOICE_VIBRATION = Gradient(
     parameter="modulation depth (rate 0 to 20 Hz alongside)",
     description="Amplitude modulation gets deeper and faster in an up clip, shallower and slower "
@@ -68,11 +77,12 @@ VOICE_VIBRATION = Gradient(
     intended=frozenset({"modulation"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (0.0, DEEPEST[tier]),
     profiles={
-        "paper": Profile(paper, per_sample=True, of_tones=True),
+        "paper": Profile(paper, per_sample=True, of_tones=True, applied=applied),
         "controlled": controlled(
             level,
             most_gain=most_gain,
             of_tones=True,
+            applied=applied,
             description="Amplitude modulation gets deeper and faster in an up clip, shallower and "
             "slower in a down clip; the level over a cycle is unchanged.",
         ),

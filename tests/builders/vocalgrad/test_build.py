@@ -26,7 +26,7 @@ from builders.corpora.folder import open_folder
 from builders.vocalgrad.planning import plan as plan_module
 from builders.vocalgrad.planning.build_plan import plan_build
 from builders.vocalgrad.planning.corrections import Correction, read_corrections
-from builders.vocalgrad.planning.plan import MAX_CLIP_BYTES
+from builders.vocalgrad.planning.plan import GENERATOR_VERSION, MAX_CLIP_BYTES
 from builders.vocalgrad.planning.survey import survey
 from builders.vocalgrad.rendering.rows import RECIPE, build
 from otoscope.acoustics.spans import DEFAULT_POLICIES, Policy, Problem
@@ -350,6 +350,19 @@ class TestFolder:
         names = {path.split("/")[0] for path in contents(out)}
         assert names == {"README.md", ".gitattributes", "volume", "source"}
         assert len(list(speech.iterdir())) == 3  # what a link leads to is not ours
+
+    def test_an_unfinished_build_of_another_generator_is_named(self, speech, out):
+        built_from(speech, out)
+        note = out / ".otoscope" / "plan.json"
+        before = json.loads(note.read_text()) | {"generator_version": "1", "fingerprint": "0"}
+        note.write_text(json.dumps(before))
+        with pytest.raises(BuildError) as raised:
+            built_from(speech, out)
+        assert str(raised.value) == (
+            f"{out} was made by generator 1, and this is generator {GENERATOR_VERSION}, which "
+            "makes other bytes: it cannot go on there; choose another --out, or --overwrite it"
+        )
+        built_from(speech, out, overwrite=True)
 
     def test_another_span_makes_another_build(self, speech, out):
         built_from(speech, out)

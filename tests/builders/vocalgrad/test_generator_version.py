@@ -28,6 +28,8 @@ EXACT = {
 STORED = {
     ("1", "paper"): "a7d1cd22516c09e600c2afda4dec0fa717b59709993e211f265095ff3d50e30e",
     ("1", "controlled"): "ae09b30c6fb767274d6e70a099a85f0fa847cc99188b766ec207e79e7a430737",
+    ("2", "paper"): "6e623acfe9127fad50b44a1e78be6fb7a4c6d6bc6996b8b3c5be43017a2ee095",
+    ("2", "controlled"): "da543ac60dc7459e115fe564bcfe1887434374911491469b7c61e4ef9895d4d4",
 }
 
 

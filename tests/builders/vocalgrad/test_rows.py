@@ -13,6 +13,7 @@ from builders.vocalgrad.rendering.rows import COLUMNS as COLUMNS_OF_ROWS
 from builders.vocalgrad.rendering.rows import features, rows
 from otoscope.acoustics import codec
 from otoscope.acoustics.design import CONDITIONS, Condition
+from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.rendering import render
 from tests.builders.tiny_corpus import built_from, one_beep, planned, speak
 
@@ -21,7 +22,8 @@ COLUMNS = [
     *("direction", "curve", "tier", "profile"),
     *("source_id", "speaker_id", "sentence_id", "transcript"),
     *("span_start_s", "span_end_s", "source_span_start_s", "source_span_end_s", "span_origin"),
-    *("start_value", "end_value", "clipped_fraction", "no_effect", "generator_version", "row"),
+    *("start_value", "end_value", "parameters", "noise_seed", "duration_s"),
+    *("clipped_fraction", "no_effect", "generator_version", "row"),
 ]
 
 
@@ -49,9 +51,12 @@ def test_columns_in_order():
     kinds = {name: getattr(feature, "dtype", None) for name, feature in columns.items()}
     assert {n for n, k in kinds.items() if k == "float64"} == {
         "span_start_s", "span_end_s", "source_span_start_s", "source_span_end_s", "start_value",
-        "end_value", "clipped_fraction",
+        "end_value", "duration_s", "clipped_fraction",
     }  # fmt: skip
     assert (kinds["no_effect"], kinds["row"], kinds["label"]) == ("bool", "int64", "int64")
+    assert kinds["noise_seed"] == "uint64"
+    of_parameters = {name: each.dtype for name, each in columns["parameters"].feature.items()}
+    assert of_parameters == {"parameter": "string", "start": "float64", "end": "float64"}
 
 
 def test_every_file_has_these_columns(built):
@@ -146,6 +151,96 @@ def test_sources_are_unchanged_and_have_no_label(built):
         assert [row[name] for name in unset] == [None] * 6
         assert row["category"] == "source"
         assert row["span_start_s"] == row["source_span_start_s"] == surveyed.span[0] / 16_000
+
+
+@pytest.mark.parametrize("profile", ["paper", "controlled"])
+def test_a_noise_seed_gives_the_noise_that_is_in_the_clip(tmp_path, profile):
+    plan, _, _ = planned(speak(tmp_path, n=1), profile=profile)
+    source = codec.to_float(codec.read(plan.sources[0].source.path).pcm)[0]
+    for row in rows(plan, plan.shards[0]):
+        cells, changed = row.cells, row.config == "background_noise"
+        assert (cells["noise_seed"] is not None) == changed
+        if changed and (cells["tier"], cells["curve"]) == ("high", "linear"):
+            text = "42:" + cells["clip_id"].removesuffix(
+                "" if profile == "paper" else "__" + cells["direction"]
+            )
+            digest = hashlib.sha256(text.encode()).digest()[:8]
+            assert cells["noise_seed"] == int.from_bytes(digest, "big")
+            # what is not the source is that generator's noise at a level that varies
+            start, end = plan.sources[0].span
+            made = codec.to_float(codec.read(cells["audio"]["bytes"]).pcm)[0][start:end]
+            speech = source[start:end]
+            added = made - speech * (made @ speech) / (speech @ speech)
+            dtype = np.float64 if profile == "paper" else np.float32
+            whole = source.size if profile == "paper" else end - start
+            noise = np.random.default_rng(cells["noise_seed"]).standard_normal(whole, dtype=dtype)
+            noise = noise[start:end] if profile == "paper" else noise
+            assert np.corrcoef(added, noise)[0, 1] > 0.8
+
+
+@pytest.mark.parametrize(
+    ("category", "profile", "rate", "low_up"),
+    [
+        ("volume", "paper", 48_000, [("gain (dB)", -6, 6)]),
+        ("speaking_speed", "paper", 16_000, [("rate (1 = unchanged)", 0.8, 1.2)]),
+        ("background_noise", "paper", 16_000, [("noise RMS (share of speech RMS)", 0, 0.03)]),
+        # spec of the published rules: holds of 1, then 2, then 3 samples, so 16 kHz and not 18
+        (
+            "audio_distortion", "paper", 48_000,
+            [("effective sampling rate (Hz)", 48_000, 18_000), ("hold (samples)", 1, 3)],
+        ),
+        (
+            "audio_distortion", "paper", 16_000,
+            [("effective sampling rate (Hz)", 16_000, 16_000), ("hold (samples)", 1, 1)],
+        ),
+        ("audio_roughness", "paper", 16_000, [("bit depth", 16, 8)]),
+        ("voice_clarity", "paper", 16_000, [("cutoff (Hz)", 5_000, 8_000)]),
+        (
+            "voice_vibration", "controlled", 16_000,
+            [("modulation depth", 0, 0.6), ("modulation rate (Hz)", 0, 20)],
+        ),
+        ("echo", "paper", 16_000, [("wet share", 0, 0.28), ("room scale", 0.55, 0.55)]),
+    ],
+)  # fmt: skip
+def test_parameters_as_they_are_applied(tmp_path, category, profile, rate, low_up):
+    root = speak(tmp_path, n=1, sampling_rate=rate)
+    plan, _, _ = planned(root, categories=[category], profile=profile)
+    for row in (row.cells for row in rows(plan, plan.shards[0])):
+        if row["tier"] == "low":
+            found = [tuple(each.values()) for each in row["parameters"]]
+            wanted = low_up if row["direction"] == "up" else [(n, b, a) for n, a, b in low_up]
+            assert found == [(name, pytest.approx(a), pytest.approx(b)) for name, a, b in wanted]
+
+
+def test_a_span_of_one_step_has_only_the_end_value(tmp_path):
+    root = speak(tmp_path / "speech", n=1)
+    (root / "metadata.csv").write_text(
+        "file_name,item_id,onset_sec,offset_sec\nclip0.wav,a,0.5,0.54\n"
+    )
+    plan, _, _ = planned(root, categories=["volume"])
+    first = next(rows(plan, plan.shards[0])).cells
+    assert (first["start_value"], first["end_value"]) == (-6, 6)
+    assert first["parameters"] == [{"parameter": "gain (dB)", "start": 6.0, "end": 6.0}]
+
+
+def test_the_duration_is_that_of_the_stored_audio(tmp_path):
+    plan, _, _ = planned(speak(tmp_path, n=1), categories=["speaking_speed"])
+    lengths = set()
+    for shard in plan.shards:
+        for row in (row.cells for row in rows(plan, shard)):
+            info = soundfile.info(io.BytesIO(row["audio"]["bytes"]))
+            assert row["duration_s"] == info.frames / info.samplerate
+            lengths.add(row["duration_s"])
+    assert len(lengths) > 5
+
+
+def test_a_category_that_was_not_published_has_no_row_number(tmp_path, monkeypatch):
+    monkeypatch.setitem(GRADIENTS, "loudness", GRADIENTS["volume"])
+    plan, _, _ = planned(speak(tmp_path, n=1), categories=["volume", "loudness"])
+    found = {}
+    for row in rows(plan, plan.shards[0]):
+        found.setdefault(row.config, set()).add(row.cells["row"])
+    assert found == {"volume": set(range(24)), "loudness": {None}}
 
 
 def test_conditions_that_do_nothing_are_marked_and_counted(speech, tmp_path):
