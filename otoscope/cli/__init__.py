@@ -6,6 +6,7 @@ from otoscope.cli import (
     doctor,
     fit_observer,
     inside,
+    published,
     render,
     report,
     run,
@@ -21,6 +22,7 @@ app.command()(show.show)
 app.command()(audit_parse.audit_parse)
 app.command()(fit_observer.fit_observer)
 app.command()(inside.inside)
+app.command()(published.published)
 app.command()(render.render)
 app.command()(doctor.doctor)
 

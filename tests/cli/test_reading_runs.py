@@ -1,4 +1,4 @@
-"""`otoscope compare`, `show` and `audit-parse` on run folders."""
+"""`otoscope compare`, `show` and `audit-parse` on run folders; `published` on its counts."""
 
 import csv
 import io
@@ -208,3 +208,37 @@ def test_files_to_write_have_a_known_ending(runs, tmp_path):
     done = call("compare", *runs, "--out", tmp_path / "x.xlsx")
     assert done.exit_code == 2
     assert "ends in none of .csv, .json" in done.output
+
+
+class TestPublished:
+    def test_without_a_name_the_list(self):
+        done = call("published")
+        assert done.exit_code == 0, done.output
+        assert "Figure 8" in done.output
+
+    def test_a_table_is_printed_and_written(self, tmp_path):
+        written = [tmp_path / "beeps.csv", tmp_path / "beeps.md"]
+        for path in written:
+            done = call("published", "beeps", "--out", path)
+            assert done.exit_code == 0, done.output
+            assert "46.3" in done.output
+        rows = list(csv.DictReader(io.StringIO(written[0].read_text("utf-8"))))
+        assert {row["model"]: row["voice_vibration"] for row in rows}["gemini-3-flash"] == "0.4625"
+        assert "46.3" in written[1].read_text("utf-8")
+
+    def test_the_share_of_increase(self):
+        done = call("published", "paraphrases", "--share", "increase")
+        assert "40.1" in done.output  # frequency_rise_decline, as printed in the paper
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["mian"], "did you mean 'main'?"),
+            (["main", "--intervals", "--share", "parsed"], "--intervals are of accuracies"),
+            (["main", "--out", "x.txt"], "ends in none of .csv, .md"),
+        ],
+    )
+    def test_what_cannot_be_is_one_message(self, arguments, message):
+        done = call("published", *arguments)
+        assert done.exit_code == 2
+        assert message in done.output

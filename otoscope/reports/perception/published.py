@@ -8,20 +8,26 @@ here.
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from otoscope.registry import Registry
 from otoscope.reports.tables import (
     ACCURACY_OF,
+    INCREASE_RATE_OF,
+    PARSE_RATE_OF,
     ReportTable,
     ShareOf,
     TableColumn,
     Ties,
     cross_shares,
     share_matrix,
+    with_interval,
 )
+from otoscope.statistics.intervals import named_interval
+from otoscope.statistics.simulation import SEED, binomial_simulation
 
 CATEGORIES = (
     "audio_distortion",
@@ -42,12 +48,21 @@ VARIANTS = {
     "source_commonvoice_spontaneous": "Common Voice",
 }
 PUBLISHED_SCOPES = ("lm_head_only", "all_linear")
+SHARES = {"accuracy": ACCURACY_OF, "increase": INCREASE_RATE_OF, "parsed": PARSE_RATE_OF}
+"""What a published table can show."""
 
 
 class PublishedTable(NamedTuple):
-    """Which results a table is about, and what its rows and columns are."""
+    """Which results a table is about, and what its rows and columns are.
+
+    Attributes:
+        title: What it shows.
+        paper: The tables and figures of the paper with these results.
+        query: Which of `results`.
+    """
 
     title: str
+    paper: str
     query: str
     row: str = "model"
     column: str = "test_category"
@@ -58,50 +73,50 @@ class PublishedTable(NamedTuple):
 PUBLISHED: Registry[PublishedTable] = Registry(
     "published table",
     {
-        # model rows of Table 2; clip half of Table 9
-        "main": PublishedTable("main question", "experiment == 'main'"),
-        # Tables 10 and 11
-        "audio_ref": PublishedTable("audio_ref", "experiment == 'prompt_audio_ref'"),
-        "swap_order": PublishedTable("swap_order", "experiment == 'prompt_swap_order'"),
-        # Table 14: two examples of each direction before the question
-        "few_shot": PublishedTable("few-shot", "experiment == 'fewshot_2x2'"),
-        # Table 3, where 111 of 240 is printed as 46.3
-        "beeps": PublishedTable(
-            "beeps", "experiment == 'beep_ablation'", columns=PUBLISHED_BEEP_COLUMNS, ties="up"
+        "main": PublishedTable(
+            "main question", "Tables 2 and 9 (answers about clips), Figure 7",
+            "experiment == 'main'",
         ),
-        # Table 15
+        "audio_ref": PublishedTable("audio_ref", "Table 11", "experiment == 'prompt_audio_ref'"),
+        "swap_order": PublishedTable("swap_order", "Table 10", "experiment == 'prompt_swap_order'"),
+        "few_shot": PublishedTable(  # two examples of each direction before the question
+            "few-shot", "Table 14", "experiment == 'fewshot_2x2'"
+        ),
+        "beeps": PublishedTable(  # 111 of 240 is printed as 46.3
+            "beeps", "Table 3", "experiment == 'beep_ablation'", columns=PUBLISHED_BEEP_COLUMNS,
+            ties="up",
+        ),
         "variants": PublishedTable(
-            "kimi-audio, order and corpora", "model == 'kimi-audio' and variant.notna()", "variant"
+            "kimi-audio, order and corpora", "Table 15, appendix C.10",
+            "model == 'kimi-audio' and variant.notna()", "variant",
         ),
-        # Figure 8: category of the clip by word in the question
         **{
             f"cross_attribute {model}": PublishedTable(
-                f"{model}, clip by word in the question",
+                f"{model}, category of the clip by word in the question",
+                "Figure 8",
                 f"experiment == 'cross_attribute' and model == '{model}'",
                 "test_category",
                 "prompt_variant",
             )
             for model in ("kimi-audio", "mimo-audio")
         },
-        # Figure 4
         **{
             f"transfer {scope}": PublishedTable(
                 f"kimi-audio fine-tuned ({scope}), trained on by tested on",
+                "Figure 4",
                 "experiment == 'finetune_eval' and model == 'kimi-audio' "
                 f"and scope == '{scope}'",
                 "train_category",
             )
             for scope in PUBLISHED_SCOPES
         },
-        # Tables 4 and 20
         "in_domain": PublishedTable(
-            "fine-tuned, tested on the category trained on",
+            "fine-tuned, tested on the category trained on", "Tables 4 and 20",
             "experiment == 'finetune_eval' and train_category == test_category",
             "model_and_scope",
         ),
-        # Table 13: each prompt is worded for one category
-        "paraphrases": PublishedTable(
-            "kimi-audio, paraphrases", "experiment == 'paraphrase'", "prompt_variant",
+        "paraphrases": PublishedTable(  # each prompt is worded for one category
+            "kimi-audio, paraphrases", "Table 13", "experiment == 'paraphrase'", "prompt_variant",
             columns=("volume", "voice_pitch", "speaking_speed"),
         ),
     },
@@ -148,3 +163,54 @@ def published_table(
     average = TableColumn("average", "average", "share")
     corner = (TableColumn(chosen.row, chosen.row, "name"), average)
     return share_matrix(name, chosen.title, corner, columns, rows, ties=chosen.ties)
+
+
+def published_intervals(name: str) -> ReportTable:
+    """Accuracies of a published table, each with its simulated interval.
+
+    The draws are those of the published rule: one generator, row by row. The figure of the paper
+    drew for people first, whose counts are not public, so its last digits may differ.
+
+    Args:
+        name: In `PUBLISHED`.
+
+    Raises:
+        LookupError: No table has that name.
+    """
+    chosen = PUBLISHED[name]
+    counts = results().query(chosen.query, engine="python")
+    rng = np.random.default_rng(SEED)
+    rows: list[dict[str, Any]] = []
+    for row in dict.fromkeys(counts[chosen.row]):
+        own = counts[counts[chosen.row] == row].set_index(chosen.column)
+        for column in (c for c in chosen.columns if c in own.index):
+            n_correct, n = int(own["n_correct"][column]), int(own["n"][column])
+            interval = binomial_simulation(n_correct, n, rng=rng)
+            rows.append(
+                {chosen.row: row, chosen.column: column, "n": n}
+                | named_interval("accuracy", interval)
+            )
+    return ReportTable(
+        name,
+        f"{chosen.title}: accuracy with the published interval",
+        (
+            TableColumn(chosen.row, chosen.row, "name"),
+            TableColumn(chosen.column, chosen.column, "name"),
+            *with_interval("accuracy", "accuracy, %", "95 % CI, simulated"),
+            TableColumn("n", "questions", "count"),
+        ),
+        tuple(rows),
+        ("Simulated: binomial draws, which take clips as independent.",),
+        chosen.ties,
+    )
+
+
+def published_list() -> ReportTable:
+    """The tables that there are, and where the paper has them."""
+    columns = (
+        TableColumn("name", "table"),
+        TableColumn("paper", "in the paper"),
+        TableColumn("title", "what"),
+    )
+    rows = tuple({"name": name, **table._asdict()} for name, table in PUBLISHED.items())
+    return ReportTable("published", "Published tables", columns, rows)

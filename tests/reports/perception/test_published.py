@@ -6,10 +6,17 @@ categories in alphabetical order.
 
 from fractions import Fraction
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from otoscope.reports.perception.published import PUBLISHED, published_table, results
+from otoscope.reports.perception.published import (
+    PUBLISHED,
+    published_intervals,
+    published_list,
+    published_table,
+    results,
+)
 from otoscope.reports.tables import INCREASE_RATE_OF, PARSE_RATE_OF, per_cent
 
 MAIN = """
@@ -260,3 +267,24 @@ def test_counts_of_increase_are_the_only_ones_the_published_share_allows():
 def test_a_table_without_results_is_named():
     with pytest.raises(LookupError, match="no published table named 'swap'; there are"):
         published_table("swap")
+
+
+def test_intervals_are_those_of_one_generator_row_by_row():
+    rng = np.random.default_rng(1234)
+    rows = published_intervals("main").rows
+    assert len(rows) == 5 * 9
+    for row in rows:  # models, and within each the categories in alphabetical order
+        shares = rng.binomial(2400, row["accuracy"], 10_000) / 2400
+        low, high = np.percentile(shares, [2.5, 97.5])
+        assert (row["accuracy_low"], row["accuracy_high"]) == pytest.approx((low, high))
+    # said in the paper's text: MiMo-Audio is significantly below 50 % on audio roughness
+    below = {(r["model"], r["test_category"]) for r in rows if r["accuracy_high"] < 0.5}
+    assert ("mimo-audio", "audio_roughness") in below
+
+
+def test_every_table_has_its_place_in_the_paper_and_intervals():
+    listed = {row["name"]: row["paper"] for row in published_list().rows}
+    assert listed["paraphrases"] == "Table 13"
+    for name in PUBLISHED:
+        assert listed[name]
+        assert published_intervals(name).rows
