@@ -9,9 +9,17 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
 
+import datasets
 import pyarrow as pa
 
-from otoscope.audits.items import DatasetError, DatasetLike, configs_in, open_items
+from otoscope.audits.items import (
+    DatasetError,
+    DatasetLike,
+    Items,
+    configs_in,
+    open_items,
+    splits_in,
+)
 from otoscope.audits.plans import LABEL_COLUMNS, TEXT, Plan, PlanColumns
 from otoscope.audits.running import Audit
 from otoscope.audits.sampling import limited_rows
@@ -26,7 +34,8 @@ from otoscope.prompts.questions import SOURCE, applies, question, split_name
 OWN = "own"
 """The prompt that asks each row's own `prompt` column, word for word."""
 
-POOL_SPLITS = "train+validation"
+POOL_SPLITS = ("train", "validation")
+"""Where few-shot examples come from: together the published training clips."""
 
 COLUMNS: PlanColumns = {
     **LABEL_COLUMNS,
@@ -76,10 +85,7 @@ def plan(
         items.extend(open_items(dataset, [SOURCE], split=split, revision=revision))
     pool, rows = None, items.rows
     if any(p.few_shot for p in declared):
-        try:
-            pooled = open_items(dataset, configs, split=POOL_SPLITS, revision=revision)
-        except DatasetError as error:
-            raise DatasetError(f"few_shot takes its examples from {POOL_SPLITS}: {error}") from None
+        pooled = _pooled(dataset, configs, split, revision)
         pool = Pool(pooled.rows)
         items.extend(pooled)
     chosen, partial = limited_rows(rows, limit_sources)
@@ -98,6 +104,25 @@ def plan(
         "limit_sources": limit_sources,
     }
     return Plan(questions, items, columns=COLUMNS, partial=partial, choices=choices)
+
+
+def _pooled(
+    dataset: DatasetLike, configs: Sequence[str], split: str, revision: str | None
+) -> Items:
+    """Rows to take few-shot examples from: what there is of `POOL_SPLITS`, the asked split apart.
+
+    Raises:
+        DatasetError: There is neither.
+    """
+    wanted = [name for name in POOL_SPLITS if name != split]
+    if isinstance(dataset, datasets.Dataset):
+        has = "a dataset in memory is one split"
+    else:
+        splits = splits_in(dataset, configs, revision)
+        if found := [name for name in wanted if name in splits]:
+            return open_items(dataset, configs, split="+".join(found), revision=revision)
+        has = f"{dataset} has the split(s) {', '.join(splits)}"
+    raise DatasetError(f"few_shot takes its examples from {' and '.join(wanted)}; {has}")
 
 
 def _questions(

@@ -6,12 +6,16 @@ from typing import Annotated
 import typer
 
 from otoscope.cli.options import RunFolder
+from otoscope.responses import PARSERS
 
 
 def audit_parse(
     run: RunFolder,
     parser: Annotated[
-        str | None, typer.Option(help="Read all answers by this parser, not by each prompt's own.")
+        str | None,
+        typer.Option(
+            help=f"Read all answers by this parser, not by each prompt's own: {', '.join(PARSERS)}."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Output: a CSV file of every distinct text.")

@@ -13,7 +13,27 @@ from typing import Annotated, Any, Literal
 from typer import Argument, Option
 
 from otoscope.models import MODELS
+from otoscope.models.presets import PRESETS
+from otoscope.prompts import PROMPTS, TEXT_FIRST
+from otoscope.responses import PARSERS
 
+
+def _prompts() -> str:
+    """Prompts by the parser that reads their answers, then the parsers that none names."""
+    by_parser: dict[str, list[str]] = {}
+    for name, prompt in PROMPTS.items():
+        if name in TEXT_FIRST or prompt.few_shot:
+            by_parser.setdefault(prompt.parser, []).append(name)
+    read = [f"{', '.join(names)} (parser {parser})" for parser, names in by_parser.items()]
+    others = ", ".join(name for name in PARSERS if name not in by_parser)
+    return (
+        f"Names: {'; '.join(read)}. All but few_shot also as NAME_audio_first; those that are not "
+        f"worded for one attribute also as NAME@ATTRIBUTE. Other parsers: {others}."
+    )
+
+
+PROMPT = "Prompt: its name, or `own` for each row's own text"
+PROMPT_NAMES = _prompts()
 DatasetName = Annotated[str, Option(help="Dataset: a folder or a Hub repository.")]
 Configs = Annotated[list[str] | None, Option(help="Dataset config; may be repeated.")]
 Revision = Annotated[str | None, Option(help="Revision of a dataset on the Hub.")]
@@ -21,7 +41,8 @@ Split = Annotated[str, Option(help="Dataset split.")]
 LimitSources = Annotated[
     int | None, Option(min=1, help="Use at most N sources of each split; the result says so.")
 ]
-PromptName = Annotated[str, Option(help="Prompt: its name, or `own` for each row's own text.")]
+PromptName = Annotated[str, Option(help=f"{PROMPT}. {PROMPT_NAMES}")]
+PromptNames = Annotated[list[str] | None, Option(help=f"{PROMPT}; may be repeated. {PROMPT_NAMES}")]
 RunFolder = Annotated[Path, Argument(metavar="RUN", help="A run folder.")]
 OutRun = Annotated[Path, Option(help="Output: the run folder; run again to resume.")]
 OutPage = Annotated[Path, Option(help="Output: an HTML page.")]
@@ -68,7 +89,9 @@ MODEL_OPTIONS: dict[str, Any] = {
         ),
     ],
     "max_new_tokens": Annotated[int | None, Option(min=1, help="Longest answer in tokens.")],
-    "preset": Annotated[str | None, Option(help="Published decoding settings by name.")],
+    "preset": Annotated[
+        str | None, Option(help=f"Published decoding settings by name: {', '.join(PRESETS)}.")
+    ],
     "base_url": Annotated[str | None, Option(help="Server address (openai).")],
     "concurrency": Annotated[int | None, Option(min=1, help="Requests in flight (openai).")],
     "requests_per_minute": Annotated[float | None, Option(help="Rate limit (openai).")],

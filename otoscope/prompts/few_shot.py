@@ -31,7 +31,7 @@ class Example(NamedTuple):
 
 
 class Pool:
-    """Labelled rows to draw examples from, usually train and validation together.
+    """Labelled rows to draw examples from; the published ones are train and validation together.
 
     Rows with the column `row` are put in its order, which is the published one whatever the order
     in which splits were joined; without it they stay as they come.

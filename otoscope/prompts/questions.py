@@ -43,8 +43,9 @@ def question(
     `change` and `ternary` have no right answer there.
 
     Args:
-        row: Columns `id`, `category`, `label`; `attribute` unless given here; `clip_id` for
-            few-shot. Rows of category `source` need no label and no attribute.
+        row: Columns `id`, `category`, `label`; `attribute` unless given here; for the published
+            few-shot examples `clip_id`, else the id draws them. Rows of category `source` need no
+            label and no attribute.
         name: A name in `PROMPTS`, with `@attribute` behind it or not.
         attribute: Words to ask about instead of the row's own, such as `audio distortion`.
         pool: Where few-shot examples come from.
@@ -117,7 +118,7 @@ def _parts(
         raise InvalidValue(
             f"few-shot about row {row['id']!r} needs a pool of labelled rows without that row"
         )
-    examples = pool.draw(row["category"], row["clip_id"])
+    examples = pool.draw(row["category"], row.get("clip_id") or row["id"])
     return interleave(examples, row["id"], attribute=about, question=text.text)
 
 

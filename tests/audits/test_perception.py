@@ -193,12 +193,35 @@ class TestFewShot:
             ]
             assert r["audio_s"] == pytest.approx(5 * 0.05)
 
+    @pytest.mark.parametrize(
+        ("asked", "others"),
+        [
+            ("test", ["train"]),
+            ("test", ["validation"]),
+            ("validation", ["train", "test"]),
+            ("train", ["validation"]),
+        ],
+    )
+    def test_one_other_split_is_enough(self, tmp_path, asked, others):
+        made = {name: [full_row(10 * n + i) for i in range(6)] for n, name in enumerate(others, 1)}
+        folder = write(tmp_path, {"all": {asked: [full_row(0)], **made}})
+        planned = plan(folder, prompts=["few_shot"], split=asked)
+        (question,) = planned.questions.values()
+        assert set(question.clips[:4]) <= {r["id"] for r in made[others[0]]}
+
+    def test_rows_without_a_clip_id_take_examples_too(self, tmp_path):
+        made = [{k: v for k, v in full_row(i).items() if k != "clip_id"} for i in range(7)]
+        folder = write(tmp_path, {"all": {"test": made[:1], "train": made[1:]}})
+        (question,) = plan(folder, prompts=["few_shot"]).questions.values()
+        assert len(set(question.clips)) == 5
+
     def test_a_dataset_without_those_splits(self, tmp_path):
         folder = write(tmp_path / "small", {"all": {"test": [full_row(0)]}})
-        with pytest.raises(
-            DatasetError, match=r"few_shot takes .* from train\+validation: .*small"
-        ):
+        needs = "few_shot takes its examples from train and validation; "
+        with pytest.raises(DatasetError, match=needs + r".*small has the split\(s\) test"):
             plan(folder, prompts=["few_shot"])
+        with pytest.raises(DatasetError, match=needs + "a dataset in memory is one split"):
+            plan(in_memory([full_row(0)]), prompts=["few_shot"])
 
 
 class TestLimitSources:

@@ -9,6 +9,9 @@ from typer.testing import CliRunner
 from otoscope.audits import AUDITS
 from otoscope.cli import app
 from otoscope.cli.options import MODEL_OPTIONS
+from otoscope.models.presets import PRESETS
+from otoscope.prompts import PROMPTS
+from otoscope.responses import PARSERS
 from tests.cli.commands import COMMANDS, called, fault, options
 
 
@@ -55,6 +58,17 @@ def test_each_audit_is_a_command():
 def test_model_options_are_those_of_every_audit_that_takes_any_model():
     declared = {f"--{name.replace('_', '-')}" for name in MODEL_OPTIONS}
     assert declared <= known(("otoscope", "run", "perception"))
+
+
+def test_help_lists_prompts_presets_and_parsers():
+    perception = options(COMMANDS["otoscope", "run", "perception"])
+    listed = {*re.findall(r"[\w-]+", perception["--prompt"])}
+    assert set(PARSERS) <= listed
+    assert {name.removesuffix("_audio_first") for name in PROMPTS} <= listed
+    assert set(PRESETS) <= {*re.findall(r"[\w-]+", perception["--preset"])}
+    assert set(PARSERS) <= {
+        *re.findall(r"\w+", options(COMMANDS["otoscope", "audit-parse"])["--parser"])
+    }
 
 
 def test_without_arguments_the_help():

@@ -12,6 +12,7 @@ from otoscope.cli.options import (
     LimitSources,
     ModelName,
     OutRun,
+    PromptNames,
     Revision,
     Split,
     model_options,
@@ -26,10 +27,7 @@ def perception(
     out: OutRun,
     model_options: dict[str, Any],
     config: Configs = None,
-    prompt: Annotated[
-        list[str] | None,
-        typer.Option(help="Prompt: its name, or `own` for each row's own text; may be repeated."),
-    ] = None,
+    prompt: PromptNames = None,
     cross_attribute: Annotated[
         bool, typer.Option(help="Ask about every category's attribute, not only the row's own.")
     ] = False,
