@@ -65,3 +65,40 @@ def test_a_wrong_command_line_is_noticed():
     )
     assert fault("accelerate launch -m trainers.extract --model m …") == ""
     assert fault("python -m benchmarks.gradients --unknown") == ""
+
+
+LAST = {"3": 4, "4": 3, "5": 4, "B": 5, "C": 13}
+SECTIONS = {f"{part}.{n}" for part, last in LAST.items() for n in range(1, last + 1)}
+"""Of the VocalGrad paper; it has 22 tables and 9 figures."""
+
+
+def citations():
+    """Where VocalGrad is cited: sources in code, and the first table of `docs/papers.md`."""
+    for folder in ("otoscope", "builders", "trainers", "benchmarks"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            text = path.read_text(encoding="utf-8")
+            for cited in re.findall(r'Source: VocalGrad,.*?(?:\n\n|""")', text, re.DOTALL):
+                yield path.relative_to(ROOT).as_posix(), cited
+    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8").partition("### What")[0]
+    yield from re.findall(r"^\| (.+?) \| (.+?) \|", text, re.MULTILINE)
+
+
+def test_cited_sections_tables_and_figures_are_those_of_the_paper():
+    cited = list(citations())
+    assert len(cited) > 30
+    for where, text in cited:
+        found = set(re.findall(r"\b[1-9A-Z]\.\d+\b", text))
+        assert found <= SECTIONS, where
+        lone = re.findall(r"[Aa]ppendix (?![BC]\.\d)\w+", text)
+        assert not lone, where
+        for kind, last in (("Table", 22), ("Figure", 9)):
+            for numbers in re.findall(rf"{kind}s? ([\d, –and]+)", text, re.IGNORECASE):
+                assert all(1 <= int(n) <= last for n in re.findall(r"\d+", numbers)), where
+
+
+def test_experiments_have_a_line_for_every_table_and_figure():
+    text = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\| (Table|Figure) (\d+) \|", text, re.MULTILINE)
+    assert sorted(lines) == sorted(
+        [("Table", str(n)) for n in range(1, 23)] + [("Figure", str(n)) for n in range(1, 10)]
+    )

@@ -1,6 +1,6 @@
 """Ten beeps in silence: the ablation of a task without speech.
 
-Source: VocalGrad, beep ablation (`docs/papers.md`).
+Source: VocalGrad, section 4.3 (`docs/papers.md`).
 """
 
 import io

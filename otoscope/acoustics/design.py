@@ -4,7 +4,7 @@ A published row number is a position in this order, and an id contains these nam
 follows from a table that can grow: a curve added to `CURVES` or a gradient added to `GRADIENTS` can
 be rendered wherever it is named, and leaves ids, row numbers and the default build as they are.
 
-Source: VocalGrad, section 3.3 and appendix B.2; the order is that of the published manifests.
+Source: VocalGrad, sections 3.2 and 3.3, appendix B.2; the order is that of the published manifests.
 """
 
 from itertools import product

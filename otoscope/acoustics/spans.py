@@ -3,7 +3,7 @@
 Conventions: samples are float in [-1, 1), `(n_channels, n_samples)`; times are seconds from the
 start of the clip; `frame` means 10 ms without overlap.
 
-Source: VocalGrad, section 3.2 and appendix B (`docs/papers.md`).
+Source: VocalGrad, section 3.2; the constants are in the authors' code (`docs/papers.md`).
 """
 
 import math

@@ -7,7 +7,7 @@ input is the answer; no text is generated or parsed. MELD is not included: a run
 the official CSV of a split and its clips, or a dataset with the columns `audio`, `emotion` and
 `dialogue_id`.
 
-Source: VocalGrad, appendix on MELD; the prompt is exact to the character.
+Source: VocalGrad, appendix C.13; the prompt is exact to the character.
 """
 
 import csv

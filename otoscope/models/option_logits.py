@@ -3,7 +3,7 @@
 An option is a space and a letter, which must be one token. Of equal logits the earliest option
 counts.
 
-Source: VocalGrad, appendix on MELD.
+Source: VocalGrad, appendix C.13.
 """
 
 from collections.abc import Mapping, Sequence

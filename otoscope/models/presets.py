@@ -2,7 +2,7 @@
 
 A setting of `None` is left as the model or the server has it.
 
-Source: `docs/papers.md`, VocalGrad benchmark, backends.
+Source: VocalGrad, appendix B.5; most numbers are in the authors' code (`docs/papers.md`).
 """
 
 from collections.abc import Mapping

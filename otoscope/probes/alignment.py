@@ -8,7 +8,8 @@ A mean of absolute cosines is never 0, and it is high wherever changes lie along
 their sign. The random null is the same mean with the signs of the changes drawn at random, source
 by source and category by category: only what lies above it is evidence of shared directions.
 
-Source: VocalGrad, 6.3 and appendix F: absolute cosine over the 36 pairs of nine categories.
+Source: VocalGrad, section 5.4 and appendix C.12: absolute cosine over the 36 pairs of nine
+categories.
 """
 
 import math

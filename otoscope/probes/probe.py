@@ -7,7 +7,7 @@ and needs no GPU: a probe of 12,000 rows of 3,584 numbers takes a few seconds on
 Several labellings of the same rows (the real one and controls) are trained in one pass. They share
 the first weights and the order of the rows and nothing else.
 
-Source: VocalGrad, 5.1 and appendix D.
+Source: VocalGrad, section 5.2 and appendix B.5; standardisation and seed are in the authors' code.
 """
 
 import math

@@ -3,8 +3,8 @@
 To add a question: declare it below, or in a file of its own when it is one of a family, and name
 it in `PROMPTS`. Every prompt also exists with the clip before the text, as `{name}_audio_first`.
 
-Source: VocalGrad, 3.4, appendices C.6, C.7, C.9; the blank line before the instruction and the
-missing comma before "or" are in the authors' code.
+Source: VocalGrad, section 3.4, appendices C.6, C.7, C.9; the blank line before the instruction and
+the missing comma before "or" are in the authors' code.
 """
 
 from dataclasses import replace

@@ -1,6 +1,7 @@
 """A clip's mel spectrogram, pooled: the audio before any model has processed it.
 
-Source: VocalGrad, 5.1; the settings and the reference of the decibels are in the authors' code.
+Source: VocalGrad, section 5.1; the settings and the reference of the decibels are in the
+authors' code.
 """
 
 import numpy as np

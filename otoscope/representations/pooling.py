@@ -1,6 +1,6 @@
 """A sequence of any length as sixteen means, and single positions in it.
 
-Source: VocalGrad, 5.1; how boundaries are rounded and what an empty slice becomes is in the
+Source: VocalGrad, section 5.1; how boundaries are rounded and what an empty slice becomes is in the
 authors' code.
 """
 

@@ -14,7 +14,7 @@ Hidden state 0 enters the decoder, the last one enters the output layer. `mel`, 
 
 A new site is an entry of `SITE_KINDS`, and what it reads in `hooks.py`.
 
-Source: VocalGrad, 5.1 and appendix D; positions in table 19.
+Source: VocalGrad, section 5.1; positions: appendix C.10, Tables 18 and 19.
 """
 
 import difflib

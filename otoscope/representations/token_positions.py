@@ -1,6 +1,6 @@
 """Token positions of a question: its clip, the answer's prediction, the ends of its words.
 
-Source: VocalGrad, appendix D (positions); the search for words is in the authors' code.
+Source: VocalGrad, appendix C.10; the search for words is in the authors' code.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """The parser of answers that name a lettered option.
 
-Source: VocalGrad, appendix on MELD, asks for the letter and scores by probabilities; a rule for
+Source: VocalGrad, appendix C.13, asks for the letter and scores by probabilities; a rule for
 written answers is not published, so this one is ours. A bare letter inside a sentence is not taken
 ("A happy voice"): a letter counts when it is all there is, or when it is marked as an option.
 """

@@ -5,8 +5,8 @@ where it is listed and `increased` is not. Negation is not understood: "does not
 `increase` to the published rule, and therefore to ours; `otoscope.responses.parse_audit` counts
 such answers.
 
-Source: VocalGrad, 4.1, appendices C.6 and C.9; the lists of words and the first-hit rule are in the
-authors' data.
+Source: VocalGrad, section 4.1, appendices C.3, C.6 and C.9; the lists of words and the
+first-hit rule are in the authors' data.
 """
 
 import re

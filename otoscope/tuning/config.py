@@ -1,6 +1,6 @@
 """Everything that decides the weights of an adapter. The defaults are the published ones.
 
-Source: VocalGrad, appendix on fine-tuning; clipping and the constant rate are in its authors' code.
+Source: VocalGrad, appendix B.5; clipping and the constant rate are in its authors' code.
 """
 
 import math

@@ -3,7 +3,7 @@
 Pure functions over speakers and measured clips; the random generator is an argument, since test
 speakers and test clips are drawn from one stream.
 
-Source: VocalGrad, section 3.1 (`docs/papers.md`) and the authors' published lists.
+Source: VocalGrad, sections 3.2 and 5.2 (`docs/papers.md`) and the authors' published lists.
 """
 
 import random

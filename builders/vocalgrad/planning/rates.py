@@ -1,6 +1,6 @@
 """What changes with sources of less than the 48 kHz for which the strengths were chosen.
 
-Source: VocalGrad, section 3.3 (`docs/papers.md`).
+Source: VocalGrad, appendix B.3 (`docs/papers.md`).
 """
 
 from collections import Counter

@@ -24,7 +24,7 @@ HUMAN_BY_CURVE = {
     "quad_first_flat": 0.9202,
     "quad_last_flat": 0.9383,
 }
-"""Human accuracy by curve. Source: VocalGrad, section 4 and its human study."""
+"""Human accuracy by curve. Source: VocalGrad, appendix C.1, Table 5."""
 
 HUMAN_NOTE = (
     "Human participants answered 50 clips of each category. In their clips curve and direction "
