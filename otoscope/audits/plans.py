@@ -42,6 +42,7 @@ ANSWER_SCHEMA = pa.schema(
         "cost": pa.float64(),
         "detail": pa.string(),
         "first_text": pa.string(),
+        "reasoning": pa.string(),
         "cached": pa.bool_(),
         "time": pa.string(),
     }

@@ -106,7 +106,7 @@ _FIELD_TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "logprobs": (_are_scores, "a mapping to numbers or None"),
     "cost": (_is_number, "a number or None"),
     "detail": (_is_text, "a str"),
-    **dict.fromkeys(("text", "first_text"), (_is_text, "a str or None")),
+    **dict.fromkeys(("text", "first_text", "reasoning"), (_is_text, "a str or None")),
 }
 
 
@@ -134,6 +134,7 @@ class Answer:
         cost: In the currency of the price table, or None where unknown.
         detail: An error's message without keys; empty otherwise.
         first_text: The answer that a retry replaced, or None (the published second try).
+        reasoning: What the model wrote before its answer, where that is given apart; never parsed.
     """
 
     text: str | None
@@ -147,6 +148,7 @@ class Answer:
     cost: float | None = None
     detail: str = ""
     first_text: str | None = None
+    reasoning: str | None = None
 
     def __post_init__(self) -> None:
         """Takes a status by its name too.

@@ -23,9 +23,10 @@ from otoscope.models.base import Answer, AudioInput, ModelError, Request, Status
 from otoscope.models.in_flight import LoopThread, as_they_arrive
 from otoscope.models.presets import PRESETS, Preset
 from otoscope.models.prices import price_of, read_prices
+from otoscope.models.redacting import Redactor, without_credentials
 from otoscope.models.retrying import RetryPolicy
-from otoscope.models.server_calls import ChatCalls, ChatRequest, Server
-from otoscope.models.server_responses import Redactor, without_credentials
+from otoscope.models.server_calls import ChatCalls
+from otoscope.models.server_settings import ChatRequest, Server
 
 OPENAI_URL = "https://api.openai.com/v1"
 OTHER_NAMES = {"thinking_level": "reasoning_effort"}

@@ -209,4 +209,5 @@ def _answer(row: SavedRow, text_column: str, where: str) -> Answer:
         cost=0.0,
         detail=detail,
         first_text=text_in(row, "first_text"),
+        reasoning=text_in(row, "reasoning"),
     )

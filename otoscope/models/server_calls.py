@@ -1,86 +1,35 @@
 """A stream of concurrent calls to a chat server: retries, and a status for every failure."""
 
 import asyncio
-import os
+import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import openai
 import tenacity
 
-from otoscope.models.base import Answer, ModelError, Status
+from otoscope.models.base import Answer, ModelError
 from otoscope.models.in_flight import RateLimiter
-from otoscope.models.prices import Price
-from otoscope.models.retrying import ON_ERROR, RetryPolicy, replaced
-from otoscope.models.server_responses import (
-    FILTER_CODES,
-    Redactor,
-    ResponseError,
-    answer_from,
-    code_of,
-    message_of,
-    parse_response,
-    retry_after,
-    usage_of,
-)
+from otoscope.models.redacting import Redactor
+from otoscope.models.retrying import replaced
+from otoscope.models.server_errors import is_filtered, is_unpaid
+from otoscope.models.server_failures import RETRYABLE, Failure, failure_of, wait_given_by
+from otoscope.models.server_responses import ResponseError, answer_from, parse_response, usage_of
+from otoscope.models.server_settings import ChatRequest, Server
 
+LOG = logging.getLogger(__name__)
 LONGEST_BACKOFF_S = 30.0
-NON_RETRYABLE = {401, 403, 404}
-"""Statuses that every other request would get too."""
-
-RETRYABLE = (TimeoutError, openai.APIConnectionError)
+LONGEST_CONNECT_S = 4.0
+NOTICE_EVERY_S = 10.0
 
 
-@dataclass(frozen=True)
-class Server:
-    """A server, its model and the settings of requests; documented in `open_openai`.
+class ServerReply(NamedTuple):
+    """A chat completion, and the answer in it."""
 
-    Attributes:
-        fields: Of every request, besides model and messages.
-        price: Of the model there, if known.
-        server_models: The model's names in the server's responses.
-    """
-
-    model: str
-    revision: str | None
-    base_url: str
-    key_env: str
-    fields: Mapping[str, Any]
-    sampling_rate: int | None
-    max_audio_s: float | None
-    audio_format: str
-    preset: str | None
-    concurrency: int
-    requests_per_minute: float | None
-    timeout_s: float
-    max_retries: int
-    backoff_s: float
-    longest_wait_s: float
-    price: Price | None
-    server_models: set[str] = field(default_factory=set)
-    retry: RetryPolicy = ON_ERROR
-
-    @property
-    def limit_field(self) -> str:
-        """Name of the limit on an answer's tokens in a request."""
-        old, new = "max_tokens", "max_completion_tokens"
-        return new if new in self.fields and old not in self.fields else old
-
-    def key(self) -> str | None:
-        """The key, read from the environment at the time."""
-        return os.environ.get(self.key_env) or None
-
-
-@dataclass(frozen=True)
-class ChatRequest:
-    """The messages of a question, and what its answer is completed with."""
-
-    messages: list[dict[str, Any]] = field(repr=False)
-    audio_s: float
-    n_clipped: int
-    parser: str
+    reply: dict[str, Any]
+    answer: Answer
 
 
 class ChatCalls:
@@ -90,16 +39,20 @@ class ChatCalls:
         self._server, self._redactor = server, redactor
         self._gate = asyncio.Semaphore(server.concurrency)
         self._limiter = RateLimiter(server.requests_per_minute)
+        connect_s = min(server.timeout_s, LONGEST_CONNECT_S)
         self._client = openai.AsyncOpenAI(
             api_key=server.key() or "none",
             base_url=server.base_url,
-            timeout=server.timeout_s,
+            timeout=openai.Timeout(server.timeout_s, connect=connect_s),
             max_retries=0,
         )
         self._create = self._client.chat.completions.with_raw_response.create
+        self._noticed = float("-inf")
+        self._no_reply_yet: asyncio.TimerHandle | None = None
 
     async def end(self) -> None:
         """Closes all connections."""
+        self._stop_waiting()
         await self._client.close()
 
     async def answer(self, request: ChatRequest | Answer) -> Answer:
@@ -127,88 +80,94 @@ class ChatCalls:
             reraise=True,
         )
         try:
-            content: bytes = await attempts(self._once, request.messages, fields)
-            response = parse_response(content)
-            answer = answer_from(response, self._redactor)
+            found: ServerReply = await attempts(self._once, request.messages, fields)
         except (openai.APIError, TimeoutError, ResponseError) as error:
             return self._failure(error, attempts.statistics.get("attempt_number", 1))
-        server.server_models.add(str(response.get("model") or ""))
+        server.server_models.add(str(found.reply.get("model") or ""))
         if server.price is None:
-            return answer
-        return replace(answer, cost=server.price.cost(usage_of(response), request.audio_s))
+            return found.answer
+        cost = server.price.cost(usage_of(found.reply), request.audio_s)
+        return replace(found.answer, cost=cost)
 
-    async def _once(self, messages: list[dict[str, Any]], fields: Mapping[str, Any]) -> bytes:
+    async def _once(self, messages: list[dict[str, Any]], fields: Mapping[str, Any]) -> ServerReply:
+        body = self._server.body(fields)
+        try:
+            content = await self._send(messages, body)
+        except openai.APIStatusError as error:
+            if error.status_code not in (400, 422) or not self._server.is_renamed(body, error.body):
+                raise
+            content = await self._send(messages, self._server.body(fields))
+        reply = parse_response(content)
+        return ServerReply(reply, answer_from(reply))
+
+    async def _send(self, messages: list[dict[str, Any]], fields: Mapping[str, Any]) -> bytes:
         await self._limiter.acquire()
+        if self._no_reply_yet is None:
+            loop = asyncio.get_running_loop()
+            self._no_reply_yet = loop.call_later(LONGEST_CONNECT_S, self._still_waiting)
         # in `extra_body`, which the client sends as it is: its walk through `messages` takes longer
         # than encoding the clip
         body = {"messages": messages, **fields}
         async with asyncio.timeout(self._server.timeout_s):
             reply = await self._create(model=self._server.model, messages=[], extra_body=body)
+        self._stop_waiting()
         return reply.content
 
     def _is_retryable(self, error: BaseException) -> bool:
         """Whether another attempt may succeed."""
+        wait_s = wait_given_by(error)
+        if wait_s is not None and wait_s > self._server.longest_wait_s:
+            return False
         if isinstance(error, openai.APIStatusError):
-            wait_s = retry_after(error.response.headers)
-            if wait_s is not None and wait_s > self._server.longest_wait_s:
-                return False
-            no_quota = code_of(error.body) == "insufficient_quota"
-            return not no_quota and (
-                error.status_code in (408, 409, 429) or error.status_code >= 500
-            )
+            final = is_unpaid(error.body) or is_filtered(error.body)
+            return not final and (error.status_code in (408, 409, 429) or error.status_code >= 500)
+        if isinstance(error, ResponseError):
+            return error.may_pass
         return isinstance(error, RETRYABLE)
 
     def _wait(self, state: tenacity.RetryCallState) -> float:
-        """The server's Retry-After, else exponential backoff with jitter."""
+        """As long as the server says, else exponential backoff with jitter."""
         error = state.outcome.exception() if state.outcome else None
-        if isinstance(error, openai.APIStatusError):
-            wait_s = retry_after(error.response.headers)
-            if wait_s is not None:
-                self._limiter.delay(wait_s)  # for all calls, this one's next attempt included
-                return 0.0
-        backoff = tenacity.wait_exponential_jitter(
-            multiplier=self._server.backoff_s, max=LONGEST_BACKOFF_S, jitter=self._server.backoff_s
+        given_s = None if error is None else wait_given_by(error)
+        if given_s is not None:
+            self._limiter.delay(given_s)  # for all calls, this one's next attempt included
+            wait_s = 0.0
+        else:
+            backoff = tenacity.wait_exponential_jitter(
+                multiplier=self._server.backoff_s,
+                max=LONGEST_BACKOFF_S,
+                jitter=self._server.backoff_s,
+            )
+            wait_s = backoff(state)
+        n, most = state.attempt_number + 1, self._server.max_retries + 1
+        if error is not None and n <= most:
+            what = self._failure_of(error, state.attempt_number).detail
+            self._notice(f"{what}; attempt {n} of {most} follows in {given_s or wait_s:.1f} s")
+        return wait_s
+
+    def _notice(self, text: str) -> None:
+        """Says what is waited for, at most once in a while."""
+        self._stop_waiting()
+        if time.monotonic() - self._noticed >= NOTICE_EVERY_S:
+            self._noticed = time.monotonic()
+            LOG.warning("%s", text)
+
+    def _still_waiting(self) -> None:
+        server = self._server
+        self._notice(
+            f"no reply from {server.base_url} yet; a request ends after {server.timeout_s:g} s and "
+            f"is retried up to {server.max_retries} times"
         )
-        return backoff(state)
+
+    def _stop_waiting(self) -> None:
+        if self._no_reply_yet is not None:
+            self._no_reply_yet.cancel()
 
     def _failure(self, error: Exception, n_attempts: int) -> Answer:
-        server, line = self._server, self._redactor.line
-        tried = f" ({n_attempts} attempts)" if n_attempts > 1 else ""
-        if isinstance(error, TimeoutError | openai.APITimeoutError):
-            return Answer(
-                None, Status.TIMEOUT, detail=f"no answer within {server.timeout_s:g} s{tried}"
-            )
-        if isinstance(error, openai.APIStatusError):
-            if code_of(error.body) in FILTER_CODES:
-                return Answer(None, Status.FILTERED, detail=line(message_of(error.body)))
-            detail = line(f"HTTP {error.status_code}{tried}: {self._explained(error)}")
-            permanent = (
-                error.status_code in NON_RETRYABLE or code_of(error.body) == "insufficient_quota"
-            )
-        elif isinstance(error, openai.APIConnectionError):
-            cause = error.__cause__ or error
-            permanent = type(cause).__name__ == "ConnectError"
-            detail = line(
-                f"no connection to {server.base_url}{tried}: {cause or type(cause).__name__}"
-            )
-        else:
-            permanent, detail = False, line(f"{error}{tried}")
-        if permanent and not server.server_models:
-            raise ModelError(detail) from None
-        return Answer(None, Status.ERROR, detail=detail)
+        failure = self._failure_of(error, n_attempts)
+        if failure.is_permanent and not self._server.server_models:
+            raise ModelError(failure.detail) from None
+        return Answer(None, failure.status, detail=failure.detail)
 
-    def _explained(self, error: openai.APIStatusError) -> str:
-        """An error's message, with the way out where there is one."""
-        server, message = self._server, message_of(error.body)
-        where = server.base_url
-        if error.status_code == 404:
-            if "model" not in f"{message} {code_of(error.body)}".lower():
-                return f"nothing at {where}; a base URL usually ends in /v1 ({message})"
-            instead = server.price.replaced_by if server.price else ""
-            way = f"use {instead!r}" if instead else "it may be retired: name one that is served"
-            return (
-                f"no model {server.model!r} at {where}; {way}, or replay saved answers ({message})"
-            )
-        if error.status_code in (401, 403):
-            return f"{where} does not accept the key in {server.key_env} ({message})"
-        return message
+    def _failure_of(self, error: BaseException, n_attempts: int) -> Failure:
+        return failure_of(error, self._server, self._redactor, n_attempts)

@@ -1,59 +1,61 @@
-"""Responses of a chat server: an answer, or why there is none, never a key.
+"""Responses of a chat server: an answer, or why there is none.
 
-Servers differ, so a response is read as plain JSON with every field optional.
+Servers differ, so a response is read as plain JSON with every field optional. Why an answer ended
+has many names: what is known to be an end is one, what is not is an error that names it.
 """
 
-import base64
-import datetime
-import email.utils
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
-from urllib.parse import quote
+from typing import Any, Literal, NamedTuple
 
 from otoscope.models.base import Answer, Status
+from otoscope.models.server_errors import http_status_of, is_filtered, message_of
 
-LONGEST_DETAIL = 300
-KEY_LIKE = re.compile(r"\b(?:sk|AIza)[-\w*]{8,}|\b(?:Bearer|Basic)\s+[^\s'\"]+", re.IGNORECASE)
-FILTER_CODES = {"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"}
+Ending = Literal["end", "cut", "filtered", "refused", "broken", "unknown"]
+ENDINGS: dict[Ending, re.Pattern[str]] = {
+    "filtered": re.compile(
+        r"filter|safety|prohibit|block|spii|recitation|guardrail|moderation|policy|sensitive"
+        r"|armor|inspection|jailbreak"
+    ),
+    "refused": re.compile(r"refus|declin"),
+    "broken": re.compile(
+        r"error|fail|abort|cancel|time_?d?_?out|malformed|unavailable|insufficient|interrupt"
+        r"|disconnect|overload|rate_?limit|unspecified|^other$"
+    ),
+    "cut": re.compile(r"length|max_|limit|context_window|incomplete|truncat"),
+    "end": re.compile(
+        r"^(?:null|none)?$|stop|^end|_end$|(?:^|_)eo[st]|complete|finish|done|success|tool|function"
+    ),
+}
+"""Words in a reason to end, in lower case; the first kind that fits."""
+
+THOUGHT = re.compile(r"reason|think|thought", re.IGNORECASE)
+"""In the names of fields and of types of parts that hold what a model wrote before its answer."""
 
 
 class ResponseError(ValueError):
-    """A response without an answer; the message says why."""
+    """A response without an answer; the message says why.
 
-
-class Redactor:
-    """Removes a key from texts, in any of its forms."""
-
-    def __init__(self, key: str | None) -> None:
-        forms = {key, quote(key, safe=""), base64.b64encode(key.encode()).decode()} if key else ()
-        self._forms = sorted(forms, key=len, reverse=True)
-
-    def text(self, text: str) -> str:
-        """The text, the key replaced by `[key]`."""
-        for form in self._forms:
-            text = text.replace(form, "[key]")
-        return text
-
-    def line(self, text: str) -> str:
-        """As `text`, and whatever looks like a key too; one line of bounded length."""
-        return " ".join(KEY_LIKE.sub("[key]", self.text(text)).split())[:LONGEST_DETAIL]
-
-    def __repr__(self) -> str:
-        return f"Redactor({len(self._forms)} forms)"
-
-
-def without_credentials(url: str) -> str:
-    """A URL without user, password, query and fragment.
-
-    >>> without_credentials("https://me:secret@example.org:8000/v1?key=secret")
-    'https://example.org:8000/v1'
+    Attributes:
+        may_pass: Another attempt may succeed.
+        body: The error that the server put into it, or None.
+        is_filtered: A filter is why there is none.
     """
-    scheme, colon, rest = url.partition("://")
-    host_and_path = rest if colon else scheme
-    host, slash, path = re.split(r"[?#]", host_and_path)[0].partition("/")
-    return f"{scheme if colon else ''}{colon}{host.rpartition('@')[2]}{slash}{path}"
+
+    def __init__(
+        self, message: str, *, may_pass: bool = False, body: Any = None, is_filtered: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.may_pass, self.body, self.is_filtered = may_pass, body, is_filtered
+
+
+class Content(NamedTuple):
+    """A message's parts: its text, what was thought before, what it says in place of an answer."""
+
+    text: str
+    reasoning: str
+    refusal: str
 
 
 def parse_response(content: bytes) -> dict[str, Any]:
@@ -64,7 +66,7 @@ def parse_response(content: bytes) -> dict[str, Any]:
     """
     try:
         reply = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         start = content[:60].decode("utf-8", errors="replace")
         raise ResponseError(f"the server's reply is not JSON: {start!r}") from None
     if not isinstance(reply, dict):
@@ -72,41 +74,59 @@ def parse_response(content: bytes) -> dict[str, Any]:
     return reply
 
 
-def answer_from(reply: Mapping[str, Any], redactor: Redactor) -> Answer:
-    """The answer that a chat completion carries.
+def answer_from(reply: Mapping[str, Any]) -> Answer:
+    """The answer that a chat completion carries, its text as it is.
 
     A refusal and a filtered answer keep their text if there is any. An answer without text is an
-    empty text: the model generated nothing.
+    empty text: the model generated nothing. Where the text is spoken only, its transcript is the
+    text.
 
     Raises:
-        ResponseError: There is no choice, or it has no message.
+        ResponseError: There is no choice or no message, the server lost the answer on the way, or
+            it says that the answer ended in a way that is not known.
     """
-    choices = reply.get("choices")
-    if not isinstance(choices, list) or not choices:
-        error = reply.get("error")
+    choice = _choice(reply)
+    reason = str(choice.get("finish_reason") or "")
+    ending = _ending(choice)
+    if ending == "broken":
+        error = choice.get("error") or reply.get("error")
+        because = f": {message_of(error)}" if error else ""
         raise ResponseError(
-            f"the server's reply holds no choice{f': {message_of(error)}' if error else ''}"
-        )
-    choice = choices[0]
-    message = choice.get("message") if isinstance(choice, dict) else None
+            f"the server lost the answer (finish_reason {reason!r}){because}",
+            may_pass=True, body=error,
+        )  # fmt: skip
+    if ending == "unknown":
+        raise ResponseError(f"finish_reason {reason!r} is not known to end an answer")
+    message = choice.get("message")
     if not isinstance(message, dict):
-        raise ResponseError("the server's reply has a choice without a message")
+        if ending != "filtered":
+            raise ResponseError("the server's reply has a choice without a message")
+        message = {}
+    text, reasoning, refusal = _content(message)
+    status = Status.OK
+    if ending == "filtered":
+        status = Status.FILTERED
+    elif ending == "refused" or refusal:
+        status, text = Status.REFUSED, text or refusal
     usage = usage_of(reply)
-    text = redactor.text(_text(message.get("content")))
-    status, detail = Status.OK, ""
-    if choice.get("finish_reason") == "content_filter":
-        status, detail = Status.FILTERED, "finish_reason content_filter"
-    elif refusal := message.get("refusal"):
-        status, detail = Status.REFUSED, "refusal"
-        text = text or redactor.text(str(refusal))
     return Answer(
         text if text or status is Status.OK else None,
         status,
-        text_truncated=choice.get("finish_reason") == "length",
-        n_tokens_in=_count(usage.get("prompt_tokens")),
-        n_tokens_out=_count(usage.get("completion_tokens")),
-        detail=detail,
+        text_truncated=ending == "cut",
+        n_tokens_in=count_in(usage, "prompt_tokens"),
+        n_tokens_out=count_in(usage, "completion_tokens"),
+        detail=_detail(status, reason),
+        reasoning=reasoning or None,
     )
+
+
+def _detail(status: Status, reason: str) -> str:
+    """Why there is no answer: the reason that the server gives, or the kind of its message."""
+    if status is Status.OK:
+        return ""
+    if ending_of(reason) == status.value:
+        return f"finish_reason {reason}"
+    return "refusal" if status is Status.REFUSED else "content filter"
 
 
 def usage_of(reply: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,53 +135,100 @@ def usage_of(reply: Mapping[str, Any]) -> dict[str, Any]:
     return usage if isinstance(usage, dict) else {}
 
 
-def message_of(body: Any) -> str:
-    """The message in an error's body, whichever shape it has."""
-    error = _error_in(body)
-    if isinstance(error, dict):
-        return str(error.get("message") or error.get("detail") or json.dumps(error))
-    return "" if body is None else str(error)
+def count_in(usage: Mapping[str, Any], name: str) -> int | None:
+    """A count that is a whole number and can be stored, or None."""
+    value = usage.get(name)
+    return value if type(value) is int and 0 <= value < 2**63 else None
 
 
-def code_of(body: Any) -> str:
-    """The error code in a body, or nothing."""
-    error = _error_in(body)
-    return str(error.get("code") or error.get("type") or "") if isinstance(error, dict) else ""
+def _choice(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """The first choice.
 
-
-def _error_in(body: Any) -> Any:
-    return body.get("error", body) if isinstance(body, dict) else body
-
-
-def retry_after(
-    headers: Mapping[str, str], *, now: datetime.datetime | None = None
-) -> float | None:
-    """Seconds of a Retry-After header, or None without one.
-
-    >>> retry_after({"retry-after": "1.5"}), retry_after({"retry-after-ms": "20"}), retry_after({})
-    (1.5, 0.02, None)
+    Raises:
+        ResponseError: There is none; a filter or an error of a gateway may be why.
     """
-    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
-        try:
-            return max(0.0, float(headers[name]) / unit)
-        except (KeyError, ValueError):
-            continue
-    try:
-        when = email.utils.parsedate_to_datetime(headers["retry-after"])
-    except (KeyError, ValueError):
-        return None
-    now = now or datetime.datetime.now(datetime.UTC)
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=datetime.UTC)
-    return max(0.0, (when - now).total_seconds())
+    choices, error = reply.get("choices"), reply.get("error")
+    if isinstance(choices, list) and choices:
+        return choices[0] if isinstance(choices[0], dict) else {}
+    blocked = next((reply[k] for k in ("prompt_feedback", "promptFeedback") if reply.get(k)), None)
+    if is_filtered({"error": error}) or (isinstance(blocked, dict) and blocked):
+        what = message_of(error) if error else json.dumps(blocked)
+        raise ResponseError(what, body=error, is_filtered=True)
+    status = http_status_of(error) or 0
+    raise ResponseError(
+        f"the server's reply holds no choice{f': {message_of(error)}' if error else ''}",
+        may_pass=status in (408, 429) or status >= 500, body=error,
+    )  # fmt: skip
 
 
-def _text(content: Any) -> str:
-    """A message's text; some servers send a list of parts."""
-    if isinstance(content, list):
-        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    return "" if content is None else str(content)
+def _ending(choice: Mapping[str, Any]) -> Ending:
+    """How an answer ended; a filter or an error counts wherever the choice names it.
+
+    A gateway may call every end a stop and keep the reason of the server behind it in another
+    field.
+    """
+    error, reason = choice.get("error"), ending_of(choice.get("finish_reason"))
+    if reason in ("end", "unknown"):
+        native = ending_of(choice.get("native_finish_reason"))
+        reason = native if native not in ("end", "unknown") else reason
+    if is_filtered(error) or (
+        reason == "end" and _is_result_filtered(choice.get("content_filter_results"))
+    ):
+        return "filtered"
+    return "broken" if error and reason in ("end", "unknown", "cut") else reason
 
 
-def _count(value: Any) -> int | None:
-    return value if type(value) is int and abs(value) < 2**63 else None
+def ending_of(reason: Any) -> Ending:
+    """How an answer ended, by the name that a server gives the reason.
+
+    >>> ending_of("MAX_TOKENS"), ending_of("content_filter: RECITATION"), ending_of(None)
+    ('cut', 'filtered', 'end')
+    """
+    name = str("" if reason is None else reason).strip().lower().replace("-", "_")
+    return next((kind for kind, words in ENDINGS.items() if words.search(name)), "unknown")
+
+
+def _is_result_filtered(results: Any) -> bool:
+    found = results.values() if isinstance(results, dict) else ()
+    return any(isinstance(each, dict) and each.get("filtered") is True for each in found)
+
+
+def _content(message: Mapping[str, Any]) -> Content:
+    """Text, reasoning and refusal, from one text or from parts of several types."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else [content]
+    texts, thoughts, refusals = [], [], []
+    for part in parts:
+        if not isinstance(part, dict):
+            texts.append("" if part is None else str(part))
+        elif _is_thought(str(part.get("type") or "")) or part.get("thought") is True:
+            thoughts.append(_flat(part))
+        elif part.get("refusal"):
+            refusals.append(str(part["refusal"]))
+        else:
+            texts.append(_flat(part))
+    thoughts += [_flat(value) for name, value in message.items() if _is_thought(name)]
+    audio = message.get("audio")
+    spoken = audio.get("transcript") if isinstance(audio, dict) else None
+    refusals += [str(message["refusal"])] if message.get("refusal") else []
+    return Content(
+        "".join(texts) or ("" if spoken is None else str(spoken)),
+        "\n".join(dict.fromkeys(filter(None, thoughts))),
+        "".join(refusals),
+    )
+
+
+def _is_thought(name: str) -> bool:
+    return bool(THOUGHT.search(name)) and "signature" not in name.lower()
+
+
+def _flat(value: Any) -> str:
+    """The text in a part, whichever of its fields it lies in."""
+    if isinstance(value, list):
+        return "".join(map(_flat, value))
+    if isinstance(value, dict):
+        if isinstance(value.get("audio"), dict):
+            value = value["audio"]
+        names = ("text", "transcript", "content", "thinking", "reasoning", "summary")
+        return next((_flat(value[name]) for name in names if value.get(name)), "")
+    return value if isinstance(value, str) else ""

@@ -17,7 +17,7 @@ from otoscope.responses import PARSERS, Parsed
 from otoscope.responses.signs import Signs, signs_of
 
 N_NEAR = 3
-ANSWER_TEXT = frozenset({"question_id", "text", "status", "first_text"})
+ANSWER_TEXT = frozenset({"question_id", "text", "status", "first_text", "reasoning"})
 OWN_LINE = frozenset({
     "question_id", "id", "label", "labels", "parser", "prompt_name", "prompt", "audio_ids",
     "audio_sha256", "prediction", "rule", "exact", "outcome",
@@ -164,6 +164,8 @@ def _attempt(number: int, attempt: ParsedAttempt, own: str) -> list[str]:
     lines = [f"  answer {number}{scored}  {visible(line['status'])}"]
     if line.get("first_text") is not None:
         lines += ["    text before the retry:", indented(line["first_text"], "    | ")]
+    if line.get("reasoning") is not None:
+        lines += ["    reasoning:", indented(line["reasoning"], "    | ")]
     if line["text"] is not None:
         lines += ["    text:", indented(line["text"], "    | ")]
     else:

@@ -11,6 +11,8 @@ import numpy as np
 import soundfile
 
 from otoscope.models.base import AudioInput, Request
+from otoscope.models.openai_server import open_openai
+from otoscope.models.retrying import ON_ERROR
 from otoscope.prompts.parts import Clip, Question, Text
 
 PROMPT = "Does the volume increase or decrease over time?"
@@ -166,3 +168,26 @@ def request_about(clip="a", *parts, prompt_name="main", labels=("increase", "dec
         **(known | more),
     )
     return Request(question, parts)
+
+
+def opened(server, **options):
+    quick = {"backoff_s": 0.01, "max_retries": 2, "timeout_s": 5.0}
+    return open_openai("tiny-lalm", base_url=server.base_url, **(quick | options))
+
+
+def one_answer(reply_to, question=None, *, after_success=True, retry=ON_ERROR, **options):
+    """The answer to one question, from a server that has answered before."""
+    with ChatServer(reply_to) as server:
+        model = opened(server, **options).with_retry(retry)
+        if after_success:
+            model.server_models.add("tiny-lalm-2026")
+        (answer,) = model.answer([question or request_about()])
+    return answer, server
+
+
+def always(reply):
+    return lambda n, body, headers: reply
+
+
+def in_turn(*replies):
+    return lambda n, body, headers: replies[min(n, len(replies) - 1)]

@@ -19,9 +19,13 @@ import soxr
 from chat_server import (
     ChatServer,
     Reply,
+    always,
     audio_input,
     completion,
     failure,
+    in_turn,
+    one_answer,
+    opened,
     request_about,
     sent_parts,
 )
@@ -29,8 +33,9 @@ from chat_server import (
 from otoscope.models.base import ModelError, Status, description_of, stream
 from otoscope.models.in_flight import LoopThread, RateLimiter, as_they_arrive
 from otoscope.models.openai_server import open_openai
-from otoscope.models.retrying import ON_ERROR, RetryPolicy
-from otoscope.models.server_responses import retry_after
+from otoscope.models.redacting import Redactor
+from otoscope.models.retrying import RetryPolicy
+from otoscope.models.server_errors import retry_after
 from otoscope.prompts.parts import Text
 
 HERE = Path(__file__).parent
@@ -45,30 +50,7 @@ def key(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def opened(server, **options):
-    quick = {"backoff_s": 0.01, "max_retries": 2, "timeout_s": 5.0}
-    return open_openai("tiny-lalm", base_url=server.base_url, **(quick | options))
-
-
 ON_PARSE_FAILURE = RetryPolicy(on_parse_failure=256)
-
-
-def one_answer(reply_to, question=None, *, after_success=True, retry=ON_ERROR, **options):
-    """The answer to one question, from a server that has answered before."""
-    with ChatServer(reply_to) as server:
-        model = opened(server, **options).with_retry(retry)
-        if after_success:
-            model.server_models.add("tiny-lalm-2026")
-        (answer,) = model.answer([question or request_about()])
-    return answer, server
-
-
-def always(reply):
-    return lambda n, body, headers: reply
-
-
-def in_turn(*replies):
-    return lambda n, body, headers: replies[min(n, len(replies) - 1)]
 
 
 class TestFairWeather:
@@ -521,11 +503,32 @@ class TestNoKeyAnywhere:
             assert KEY[:12] not in str(seen)
             seen = seen.__cause__
 
-    def test_not_in_an_answer_or_a_broken_reply(self):
-        answer, _ = one_answer(always(Reply(completion(f"my key is {KEY}"))))
-        assert answer.text == "my key is [key]"
+    def test_not_in_a_broken_reply(self):
         answer, _ = one_answer(always(Reply(raw=KEY.encode())))
         assert KEY not in repr(answer)
+
+    @pytest.mark.parametrize("key", ["a", "increase", KEY])
+    def test_an_answer_is_never_altered_and_short_texts_are_no_keys(self, key, monkeypatch):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        said = f"an increase, and {key}"
+        answer, _ = one_answer(always(Reply(completion(said, reasoning=said))))
+        assert (answer.text, answer.reasoning) == (said, said)
+        answer, _ = one_answer(always(failure(400, f"a bad {key}")))
+        cleaned = key if key == "a" else "[key]"
+        assert answer.detail == f"HTTP 400: a bad {cleaned}"
+
+    @pytest.mark.parametrize(
+        ("text", "cleaned"),
+        [
+            ("skillfully skateboarding", "skillfully skateboarding"),
+            ("Bearer authentication is required", "Bearer authentication is required"),
+            ("Bearer abc123def456", "[key]"),
+            ("sk-proj-0123456789ab, hf_0123456789ab", "[key], [key]"),
+            ("Incorrect key: AIzaSy0123456789", "Incorrect key: [key]"),
+        ],
+    )
+    def test_what_looks_like_a_key(self, text, cleaned):
+        assert Redactor(None).line(text) == cleaned
 
     def test_not_in_description_repr_or_logs(self, caplog):
         caplog.set_level(logging.DEBUG)
@@ -690,7 +693,7 @@ from otoscope.models.openai_server import open_openai
 
 server = ChatServer(lambda n, body, headers: Reply(hang=n > 0)).__enter__()
 requests = (request_about(str(i)) for i in range(50))
-answers = open_openai("tiny", base_url=server.base_url).stream(requests)
+answers = open_openai("tiny", base_url=server.base_url, max_retries=0).stream(requests)
 print(next(answers)[1].status, flush=True)
 server.__exit__()
 """
