@@ -135,14 +135,24 @@ def write_results(out: Path, about: Mapping[str, Any], run: Path | None) -> None
         about: The description of their features.
         run: A run of the same model and prompt.
     """
+    import pyarrow.compute as pc
+
     from otoscope.probes.decodable import decodable_table
     from otoscope.probes.files import write_parquet, write_tables
-    from otoscope.probes.table import probe_table
+    from otoscope.probes.predictions import CONVERGED, PROBE
+    from otoscope.probes.table import ALL, probe_table
     from otoscope.reports.perception.correctness import correct_by_item
 
     table = probe_table(out)
     write_tables(out, table)
     typer.echo(f"{out / 'probes.md'}: {len(table)} rows")
+    single = pc.not_equal(table["category"], ALL)
+    methods = table.filter(single)["method"].to_pylist()
+    if behind := methods.count(CONVERGED):
+        typer.echo(
+            f"not converged: {behind} of {methods.count(PROBE)} probes ended before the training "
+            "loss was least; `converged` has the accuracy beyond that"
+        )
     if run is None:
         return
     model = about.get("model")

@@ -11,13 +11,15 @@ import pyarrow.parquet as pq
 from otoscope.atomic import write_atomic
 from otoscope.claims import FolderKind
 from otoscope.errors import first_line
-from otoscope.probes.predictions import PREDICTIONS, PROBE, RIDGE, ProbeError
+from otoscope.probes.predictions import CONVERGED, PREDICTIONS, PROBE, RIDGE, ProbeError
 from otoscope.representations.sites import site_of
 
 PROBES = FolderKind(
     "set of probes", "run.json", ProbeError, (".*",), frozenset({"named"}), "choose another folder"
 )
 MISSING = "–"
+UNBALANCED = 0.51
+"""A share of one label above this makes a constant prediction look better than chance."""
 
 
 def read_about(folder: Path) -> dict[str, Any]:
@@ -89,22 +91,41 @@ def write_tables(folder: Path, table: pa.Table) -> None:
 def probe_markdown(table: pa.Table) -> str:
     """Accuracy in per cent with its interval: a table for each kind of site, a line for each layer.
 
-    At token positions it is the balanced accuracy, as in the published tables. The columns that
-    follow are of all categories together, or of the only one.
+    At token positions, and where one label is more frequent, it is the balanced accuracy. The
+    columns that follow are of all categories together, or of the only one.
     """
     rows = table.to_pylist()
+    majority = max(row["majority"] for row in rows)
     about = [f"{name}: {rows[0][name]}" for name in ("model", "adapter", "prompt", "split")]
     texts = [
         "# Linear-probe accuracy",
         f"{', '.join(about)}. In per cent, with 95 % intervals clustered by source. Control labels "
         "are swapped for half of the sources.",
+        *([unbalanced_note(majority)] if majority > UNBALANCED else []),
+        *([CONVERGED_NOTE] if any(row["method"] == CONVERGED for row in rows) else []),
     ]
     for kind, position in dict.fromkeys((row["kind"], row["position"]) for row in rows):
         own = [row for row in rows if (row["kind"], row["position"]) == (kind, position)]
-        measure = "balanced_accuracy" if position else "accuracy"
+        measure = "balanced_accuracy" if position or majority > UNBALANCED else "accuracy"
         texts.append(f"## {kind}{'@' + position if position else ''}, {measure.replace('_', ' ')}")
         texts.append(_by_layer(own, measure))
     return "\n\n".join(texts) + "\n"
+
+
+def unbalanced_note(majority: float) -> str:
+    """What to say of labels of which one is more frequent."""
+    return (
+        f"Labels are not balanced: a constant prediction is correct for up to {majority:.0%} of "
+        "the clips. Balanced accuracy, the mean over labels, has chance level 50 %; selectivity "
+        "compares balanced accuracies."
+    )
+
+
+CONVERGED_NOTE = (
+    "Not converged: where `converged` has a value, the published recipe ended while the training "
+    "loss was still more than 0.05 nats above its least, as with few clips, which give few steps. "
+    "`converged` is the accuracy of the probe with the least loss."
+)
 
 
 def _by_layer(rows: list[dict[str, Any]], measure: str) -> str:
@@ -118,6 +139,9 @@ def _by_layer(rows: list[dict[str, Any]], measure: str) -> str:
         )
     ]  # fmt: skip
     titles = [*categories, "AUC", "control", "selectivity", "ridge"]
+    if any(row["method"] == CONVERGED for row in rows):
+        shown.append((categories[-1], CONVERGED, measure))
+        titles.append("converged")
     lines = [
         f"| layer | {' | '.join(title.replace('_', ' ') for title in titles)} |",
         f"|---:|{'---:|' * len(titles)}",

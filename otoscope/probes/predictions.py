@@ -1,7 +1,8 @@
 """Predictions of the probes of one category and site, for every test item.
 
 For each seed and fold the real labels and the controls are trained in one pass. The ridge baseline
-has neither seeds nor folds and is fitted once.
+has neither seeds nor folds and is fitted once. Where the recipe ended before it converged, the
+predictions of converged probes of the first seed are added.
 """
 
 from collections.abc import Iterator
@@ -12,6 +13,14 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float, Float32
 
+from otoscope.probes.converged import (
+    LOSS_TO_GO,
+    PUBLISHED_STEPS,
+    ConvergedProbe,
+    converged_probe,
+    mean_loss,
+    n_steps,
+)
 from otoscope.probes.probe import PUBLISHED_SEED, ProbeError, ProbeRecipe, fit, scaling_of
 from otoscope.probes.ridge import ridge
 from otoscope.probes.splits import (
@@ -23,7 +32,7 @@ from otoscope.probes.splits import (
 )
 
 PROBE_SPLITS = ("published", "grouped")
-PROBE, RIDGE = "probe", "ridge"
+PROBE, RIDGE, CONVERGED = "probe", "ridge", "converged"
 REAL = 0
 """The labelling that is no control."""
 
@@ -49,7 +58,9 @@ PREDICTIONS = pa.schema(
 
 `labelling` is 0 for the real labels and counts controls from 1; `label` is True where that
 labelling has `increase`; `score` is 0 or above where the probe predicts `increase`.
-`train_accuracy` is null for ridge regression; `penalty` is null for the probe.
+`train_accuracy` is null for ridge regression; `penalty` is null for the probe. Rows of the method
+`converged` are there where the probe has not converged in the number of steps of its recipe; they
+have no controls.
 """
 
 
@@ -150,6 +161,8 @@ def predictions(data: ProbeData, config: ProbeConfig) -> pa.Table:
 
 
 def _of_probes(data: ProbeData, config: ProbeConfig) -> Iterator[pa.Table]:
+    converged: list[pa.Table] = []
+    behind = False
     for seed in config.seeds:
         for split in config.splits(data.train_rows, data.test_rows, seed):
             train, test = data.scaled(split)
@@ -160,6 +173,33 @@ def _of_probes(data: ProbeData, config: ProbeConfig) -> Iterator[pa.Table]:
                 data.test_rows, split, PROBE, seed, test_labels, probes.scores(test),
                 accuracy=right.mean(axis=0),
             )  # fmt: skip
+            if seed != config.seeds[0] or n_steps(config.recipe, len(train)) >= PUBLISHED_STEPS:
+                continue
+            real = train_labels[:, REAL]
+            best = converged_probe(train, real, config.recipe.weight_decay)
+            behind |= mean_loss(probes.scores(train)[:, REAL], real) > best.loss + LOSS_TO_GO
+            converged.append(_of_converged(data, split, seed, best, train, test))
+    if behind:
+        yield from converged
+
+
+def _of_converged(
+    data: ProbeData,
+    split: ProbeSplit,
+    seed: int,
+    probe: ConvergedProbe,
+    train: np.ndarray,
+    test: np.ndarray,
+) -> pa.Table:
+    labels = [
+        (rows["label"][at] == 1)[:, None]
+        for rows, at in ((data.train_rows, split.train), (data.test_rows, split.test))
+    ]
+    right = ((train @ probe.weights + probe.bias)[:, None] >= 0) == labels[0]
+    scores = (test @ probe.weights + probe.bias)[:, None]
+    return _table(
+        data.test_rows, split, CONVERGED, seed, labels[1], scores, accuracy=right.mean(axis=0)
+    )
 
 
 def _of_ridge(data: ProbeData, config: ProbeConfig) -> pa.Table:

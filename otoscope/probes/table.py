@@ -4,16 +4,17 @@ Every number is computed from predictions on disk. Intervals are 95 % and cluste
 several seeds of the same items share their sources, so they add no items.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from otoscope.probes.files import prediction_files, read_about, site_columns, site_order
-from otoscope.probes.predictions import PROBE, REAL
+from otoscope.probes.predictions import CONVERGED, PROBE, REAL
 from otoscope.statistics.clustered_pairs import clustered_difference
 from otoscope.statistics.intervals import (
     UNKNOWN,
@@ -40,7 +41,7 @@ COLUMNS = pa.schema(
                 "balanced_accuracy_high", "accuracy_up", "accuracy_down", "auc", "auc_low",
                 "auc_high", "train_accuracy", "control_accuracy", "control_accuracy_low",
                 "control_accuracy_high", "control_train_accuracy", "selectivity",
-                "selectivity_low", "selectivity_high", "penalty",
+                "selectivity_low", "selectivity_high", "penalty", "majority",
             ),
             pa.float64(),
         ),
@@ -48,8 +49,10 @@ COLUMNS = pa.schema(
 )  # fmt: skip
 """`category` is `all` where categories are averaged with equal weights. `n_test` counts items, not
 items times seeds. `accuracy_least_seed` and `accuracy_most_seed` are the worst and the best seed.
-`selectivity` is accuracy less that of the controls on the same items. NaN where a number is not
-defined: no control, one label only."""
+`selectivity` is balanced accuracy less that of the controls on the same items: control labels are
+balanced even where the real ones are not. `majority` is the share of the more frequent label, which
+a constant prediction reaches. Rows of the method `converged` are there where the probe had not
+converged when its recipe ended. NaN where a number is not defined: no control, one label only."""
 
 
 class MethodPredictions(NamedTuple):
@@ -59,12 +62,14 @@ class MethodPredictions(NamedTuple):
         columns: Those of `PREDICTIONS`, of the real labels.
         right: Whether the prediction is right.
         controls: For each control, whether its probe predicts its labels, same order.
+        control_labels: For each control, whether its label is `increase`, same order.
         control_train_accuracy: Mean over splits and controls.
     """
 
     columns: Mapping[str, np.ndarray]
     right: np.ndarray
     controls: list[np.ndarray]
+    control_labels: list[np.ndarray]
     control_train_accuracy: float
 
 
@@ -91,7 +96,7 @@ def probe_table(folder: str | Path) -> pa.Table:
         paths = [path for (_, at), path in sorted(files.items()) if at == site]
         tables = [pq.read_table(path) for path in paths]
         if len(categories) == len(paths) > 1:
-            tables.append(pa.concat_tables(tables))
+            tables.append(pa.concat_tables(_converged_everywhere(tables)))
         for table in tables:
             rows += (shared | row for row in _rows(site, table))
     return pa.Table.from_pylist(rows, schema=COLUMNS)
@@ -113,8 +118,28 @@ def method_predictions(table: pa.Table, method: str = PROBE) -> MethodPrediction
         {name: column[real] for name, column in columns.items()},
         right[real],
         [right[at] for at in controls],
+        [columns["label"][at] for at in controls],
         float(train_accuracy.mean()),
     )
+
+
+def _converged_everywhere(tables: Sequence[pa.Table]) -> list[pa.Table]:
+    """Tables of several categories: a probe that had converged is its own converged one."""
+    needed = [CONVERGED in table["method"].unique().to_pylist() for table in tables]
+    if not any(needed):
+        return list(tables)
+    return [
+        table if has else pa.concat_tables([table, _as_converged(table)])
+        for table, has in zip(tables, needed, strict=True)
+    ]
+
+
+def _as_converged(table: pa.Table) -> pa.Table:
+    of_probe = pc.equal(table["method"], PROBE)
+    real, first = pc.equal(table["labelling"], REAL), pc.equal(table["seed"], table["seed"][0])
+    own = table.filter(pc.and_(of_probe, pc.and_(real, first)))
+    at = table.column_names.index("method")
+    return own.set_column(at, table.schema.field(at), pa.array([CONVERGED] * len(own)))
 
 
 def _rows(site: str, table: pa.Table) -> Iterator[dict[str, Any]]:
@@ -159,18 +184,48 @@ def _scores(found: MethodPredictions) -> dict[str, float]:
         **named_interval("control_accuracy", UNKNOWN),
         **named_interval("selectivity", UNKNOWN),
         "control_train_accuracy": found.control_train_accuracy,
+        "majority": _mean(up == _majority(up, categories), categories),
     }
     if not found.controls:
         return scores
     n = len(found.controls)
-    first, second = np.tile(right, n), np.concatenate(found.controls)
+    second = np.concatenate(found.controls)
     clusters, groups = np.tile(sources, n), np.tile(categories, n)
-    change = clustered_difference(first, second, clusters, groups=groups)
     return {
         **scores,
         **named_interval("control_accuracy", clustered_interval(second, clusters, groups=groups)),
-        **named_interval("selectivity", change),
+        **named_interval("selectivity", _selectivity(found)),
     }
+
+
+def _selectivity(found: MethodPredictions) -> Interval:
+    """Balanced accuracy less that of the controls; NaN where a category has one label only.
+
+    Both are means over categories and labels, but a control has labels of its own. So the items of
+    both stand one after the other, and the difference is twice the mean over all groups of what is
+    right among real labels less what is right among controls'.
+    """
+    n, columns = len(found.controls), found.columns
+    real, control = np.tile(found.right, n), np.concatenate(found.controls)
+    labels = np.concatenate([np.tile(columns["label"], n), *found.control_labels])
+    of_control = np.repeat([False, True], len(control))
+    categories, sources = (np.tile(columns[name], 2 * n) for name in ("category", "source_id"))
+    groups = _numbered(categories, labels, of_control)
+    if len(np.unique(groups)) < 4 * len(np.unique(categories)):
+        return UNKNOWN
+    right, none = np.concatenate([real, control]), np.zeros(2 * len(control), bool)
+    half = clustered_difference(
+        np.where(of_control, none, right), np.where(of_control, right, none), sources,
+        groups=groups,
+    )  # fmt: skip
+    estimate, low, high = (2 * bound for bound in half)
+    return Interval(estimate, max(-1.0, low), min(1.0, high))
+
+
+def _majority(up: np.ndarray, categories: np.ndarray) -> np.ndarray:
+    """For each item, whether most items of its category are labelled `increase`."""
+    shares, category, _ = means_of_groups(up, categories)
+    return shares[category] >= 0.5
 
 
 def _mean(right: np.ndarray, categories: np.ndarray) -> float:

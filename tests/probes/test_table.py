@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
@@ -52,7 +53,7 @@ def predicted(trained, category="volume", site="text.1", **values):
 def test_there_is_a_row_for_every_site_category_and_method_and_one_for_all(table):
     assert table.schema.equals(COLUMNS)
     keys = [(r["site"], r["category"], r["method"]) for r in table.to_pylist()]
-    assert keys == [
+    assert [key for key in keys if key[2] != "converged"] == [
         (site, category, method)
         for site in ("mel", "text.0", "text.1")
         for category in ("echo", "volume", "all")
@@ -96,6 +97,45 @@ def test_scores_are_those_of_plain_versions(table, trained):
     ]
     assert found["auc"] == pytest.approx(sum(a * n for a, n in areas) / sum(n for _, n in areas))
     assert found["auc_low"] < found["auc"] < found["auc_high"]
+
+
+def test_noise_has_no_selectivity_where_one_label_is_rare(tmp_path):
+    """92 of 100 labels are `increase`, and the probe has learnt that and nothing else."""
+    labels, n_sources = np.arange(400) % 100 < 92, 50
+    swapped = np.arange(400) % n_sources < n_sources // 2
+    constant = np.ones(400)
+    noise = np.random.default_rng(0).choice([-1.0, 1.0], 400)
+    predicted = predictions_of(
+        labels, constant, controls=[(labels ^ swapped, noise)], n_sources=n_sources
+    )
+    (found,) = probe_table(written(tmp_path / "p", predicted)).to_pylist()
+    assert found["accuracy"] == found["majority"] == 0.92
+    assert found["balanced_accuracy"] == 0.5
+    of_control = balanced_accuracy_score(labels ^ swapped, noise > 0)
+    assert found["selectivity"] == pytest.approx(0.5 - of_control)
+    assert found["selectivity_low"] < 0 < found["selectivity_high"]
+    shown = probe_markdown(probe_table(tmp_path / "p"))
+    assert "a constant prediction is correct for up to 92% of the clips" in shown
+    assert "## mel, balanced accuracy" in shown
+
+
+def test_categories_that_had_converged_count_in_the_mean_of_converged_probes(tmp_path):
+    behind = predictions_of([True, False], [-1.0, -1.0], category="echo")
+    best = predictions_of([True, False], [1.0, -1.0], category="echo")
+    at = best.column_names.index("method")
+    best = best.set_column(at, best.schema.field(at), pa.array(["converged"] * 2))
+    done = predictions_of([True, False], [-1.0, -1.0])
+    folder = written(tmp_path / "p", pa.concat_tables([behind, best]), done)
+    accuracy = {
+        (r["category"], r["method"]): r["accuracy"] for r in probe_table(folder).to_pylist()
+    }
+    assert accuracy == {
+        ("echo", "probe"): 0.5, ("echo", "converged"): 1.0, ("volume", "probe"): 0.5,
+        ("all", "probe"): 0.5, ("all", "converged"): 0.75,
+    }  # fmt: skip
+    shown = probe_markdown(probe_table(folder))
+    assert "| AUC | control | selectivity | ridge | converged |" in shown
+    assert "Not converged: where `converged` has a value" in shown
 
 
 def test_selectivity_is_accuracy_less_that_of_the_controls(table, trained):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from otoscope.probes.predictions import PROBE, RIDGE
+from otoscope.probes.predictions import CONVERGED, PROBE, RIDGE
 from otoscope.probes.table import ALL
 from otoscope.reports.inside.reading import StudyResults, model_name
 from otoscope.reports.tables import ReportTable, TableColumn, share_matrix, with_interval
@@ -20,6 +20,7 @@ N_TEST = TableColumn("n_test", "clips", "count")
 N_SOURCES = TableColumn("n_sources", "sources", "count")
 CONTROL = TableColumn("control_accuracy", "control accuracy, %", "share")
 RIDGE_ACCURACY = TableColumn("ridge", "ridge baseline, %", "share")
+CONVERGED_ACCURACY = TableColumn("converged", "not converged: with more steps, %", "share")
 
 PROBES_NOTE = (
     "Chance level 50 %. Control: the same probe trained on labels of which half are swapped, "
@@ -34,9 +35,16 @@ def probe_rows(rows: Iterable[StudyRow], method: str = PROBE) -> list[StudyRow]:
 
 
 def with_ridge(rows: Sequence[StudyRow]) -> list[StudyRow]:
-    """Rows of probes, with the accuracy of the ridge baseline on the same features."""
-    ridge = {(r["site"], r["category"]): r["accuracy"] for r in probe_rows(rows, RIDGE)}
-    return [row | {"ridge": ridge.get((row["site"], row["category"]))} for row in probe_rows(rows)]
+    """Rows of probes, with the accuracy of the ridge baseline and of the converged probe."""
+    others = {
+        (r["method"], r["site"], r["category"]): r["accuracy"]
+        for method in (RIDGE, CONVERGED)
+        for r in probe_rows(rows, method)
+    }
+    return [
+        row | {m: others.get((m, row["site"], row["category"])) for m in (RIDGE, CONVERGED)}
+        for row in probe_rows(rows)
+    ]
 
 
 def named(model: str) -> StudyRow:

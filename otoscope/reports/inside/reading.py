@@ -190,12 +190,16 @@ def _models(folder: Path, config: Record) -> tuple[str, ...]:
     return (BASE, *dict.fromkeys([*planned, *sorted(found)]))
 
 
+ADDED_COLUMNS = {"majority"}
+"""Columns that probes of version 0.2 lack."""
+
+
 def _rows(columns: pa.Schema) -> Callable[[Path], list[dict[str, Any]]]:
     """A reader of a table with at least these columns; NaN becomes None."""
 
     def read(path: Path) -> list[dict[str, Any]]:
         rows = pq.read_table(path)
-        if lacking := sorted(set(columns.names) - set(rows.column_names)):
+        if lacking := sorted(set(columns.names) - ADDED_COLUMNS - set(rows.column_names)):
             raise ProbeError(f"it lacks the columns {', '.join(lacking)}; probe again")
         return [plain(row) for row in rows.to_pylist()]
 

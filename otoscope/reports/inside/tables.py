@@ -6,6 +6,7 @@ from otoscope.reports.inside import alignment, decodable, transfer
 from otoscope.reports.inside.columns import (
     CATEGORY,
     CONTROL,
+    CONVERGED_ACCURACY,
     LAYER,
     MODEL,
     N_SOURCES,
@@ -89,7 +90,7 @@ def stages(study: StudyResults) -> ReportTable:
     return ReportTable(
         "stages", "Linear-probe accuracy by stage",
         (CATEGORY, MODEL, TableColumn("stage", "stage"), SITE, *PROBE_ACCURACY, CONTROL,
-         RIDGE_ACCURACY, N_TEST, N_SOURCES),
+         RIDGE_ACCURACY, CONVERGED_ACCURACY, N_TEST, N_SOURCES),
         tuple(stage_rows(study)), (PROBES_NOTE,),
     )  # fmt: skip
 
@@ -113,7 +114,7 @@ def layers(study: StudyResults) -> ReportTable:
         (CATEGORY, MODEL, LAYER, *PROBE_ACCURACY,
          TableColumn("answer", "answer accuracy, %", "share"), *with_interval("auc", "AUC, %"),
          CONTROL, TableColumn("selectivity", "selectivity, points", "share"), RIDGE_ACCURACY,
-         N_TEST, N_SOURCES),
+         CONVERGED_ACCURACY, N_TEST, N_SOURCES),
         tuple(layer_rows(study)),
         (PROBES_NOTE, "Answer accuracy: of the same model in the study's run, for all layers."),
     )  # fmt: skip
@@ -196,7 +197,8 @@ def across_profiles(study: StudyResults) -> ReportTable:
     return ReportTable(
         "across_profiles", "Trained on one profile, tested on the other",
         (CATEGORY, TableColumn("trained", "trained on"), TableColumn("tested", "tested on"), SITE,
-         *PROBE_ACCURACY, CONTROL, RIDGE_ACCURACY, N_TEST, N_SOURCES),
+         *PROBE_ACCURACY, CONTROL, RIDGE_ACCURACY, CONVERGED_ACCURACY, N_TEST,
+         N_SOURCES),
         tuple(by_category(study, rows)),
         ("Artefacts of one profile do not help on the other. A probe that decodes the change "
          "itself keeps its accuracy.",),
