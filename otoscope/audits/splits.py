@@ -27,9 +27,9 @@ class Splits:
 
     Attributes:
         plans: Plan of each split.
-        rows: Column to values, one for each question: those of a plan, `split`, `clip_id`,
-            `label_name`, and `label`: its index in the names of labels (0 decrease, 1 increase), or
-            -1 where it is none of them.
+        rows: Column to values, one for each question: those of a plan, `split`, `clip_id`, `row`
+            (place in the published manifest, or None), `label_name`, and `label`: its index in the
+            names of labels (0 decrease, 1 increase), or -1 where it is none of them.
     """
 
     plans: Mapping[str, Plan]
@@ -110,6 +110,7 @@ def open_splits(
             label = row["label"]
             more = {
                 "clip_id": dataset_rows[row["id"]].get("clip_id"),
+                "row": _place(dataset_rows[row["id"]].get("row")),
                 "audio_sha256": " ".join(row["audio_sha256"]),
                 "label_name": label,
                 "label": LABEL_NAMES.index(label) if label in LABEL_NAMES else -1,
@@ -118,3 +119,8 @@ def open_splits(
             for name, value in (row | more).items():
                 rows.setdefault(name, []).append(value)
     return Splits(plans, rows)
+
+
+def _place(value: Any) -> int | None:
+    """A row number; a column of that name with anything else is not ours."""
+    return value if isinstance(value, int) and value >= 0 else None

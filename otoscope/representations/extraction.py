@@ -234,7 +234,7 @@ def plan_extraction(
     description = FEATURES.plain(description)
     if any((folder / "blocks").glob("*/*.arrow")):
         validate_same(folder, description, read_description(folder))
-        if not has_rows(folder, len(table)):
+        if not has_rows(folder, table):
             write_rows(folder, table)
     else:  # a description of nothing extracted yet is replaced
         FEATURES.validate_free(folder)

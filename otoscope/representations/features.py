@@ -57,7 +57,8 @@ class Features:
         description: Everything that changes a number: model, revision, adapter, prompt, hash of the
             questions, version of the code.
         rows: Column to array, one entry a question: `TEXT_COLUMNS` as text, `label` (0 decrease,
-            1 increase, -1 neither), `no_effect`, `audio_s`. A row of a dataset without sources has
+            1 increase, -1 neither), `row` (place in the published manifest, -1 for none),
+            `no_effect`, `audio_s`. A row of a dataset without sources has
             its own `id` as `source_id`.
     """
 

@@ -72,9 +72,11 @@ def rows_table(rows: Mapping[str, Sequence[Any] | np.ndarray]) -> pa.Table:
     }
     sources = zip(text["source_id"], text["id"], strict=True)
     text["source_id"] = [source or name for source, name in sources]
+    places = [-1 if v is None else v for v in rows.get("row", [-1] * n)]
     return pa.table(
         {
             **{name: pa.array(values, pa.string()) for name, values in text.items()},
+            "row": pa.array(places, pa.int64()),
             "label": pa.array(np.asarray(rows["label"], dtype=np.int64)),
             "no_effect": pa.array([bool(v) for v in rows.get("no_effect", [False] * n)]),
             "audio_s": pa.array(np.asarray(rows.get("audio_s", [np.nan] * n), dtype=np.float64)),
@@ -192,10 +194,11 @@ def write_rows(folder: Path, rows: pa.Table) -> None:
     write_atomic(folder / "rows.parquet", lambda path: pq.write_table(rows, path))
 
 
-def has_rows(folder: Path, n_rows: int) -> bool:
-    """Whether the rows are there, readable, and so many."""
+def has_rows(folder: Path, rows: pa.Table) -> bool:
+    """Whether so many rows are there, readable, with the same columns."""
     try:
-        return len(pq.read_table(folder / "rows.parquet")) == n_rows
+        stored = pq.read_table(folder / "rows.parquet")
+        return len(stored) == len(rows) and stored.column_names == rows.column_names
     except (OSError, pa.ArrowInvalid):
         return False
 

@@ -162,6 +162,11 @@ def job_on_states(
     features = Features.open(folder, prompt=prompt)
     described = validate_states(features, name, revision)
     columns = {name: column.tolist() for name, column in features.rows.items()}
+    if validation_split == "paper" and "row" not in columns and "validation" in columns["split"]:
+        raise TuningError(
+            f"{folder}: these features lack the column `row`, which gives the published order of "
+            "clips in two splits; run the same trainers.extract once more, which adds it"
+        )
     rows, n_no_effect = select_rows(columns | {"place": list(range(len(features)))}, categories)
     targets = features.targets(np.array(rows["place"]))
     tokens = [tuple(targets.tokens[targets.row == n].tolist()) for n in range(len(rows["id"]))]

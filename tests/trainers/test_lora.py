@@ -5,6 +5,7 @@ import re
 import shutil
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import tiny
 from outcomes import error_of, output_of
@@ -107,6 +108,25 @@ class TestListing:
         output = called(tmp_path / "a", checkpoint, "--validation", "paper", "--dry-run", data=data)
         # a tenth of 8 clips of each label is, rounded, one
         assert "14 clips for training, 2 for validation" in output
+
+    def test_features_without_row_numbers_say_how_to_get_them(self, checkpoint, tmp_path):
+        """They give the published split when the same extraction is run once more."""
+        numbered = {
+            split: [row | {"row": 2 * i + at} for i, row in enumerate(rows(8 * at, 8, ("volume",)))]
+            for at, split in enumerate(("train", "validation"))
+        }
+        data = write(tmp_path / "data", {"all": numbered})
+        old = extracted(data, checkpoint, tmp_path / "features")
+        table = pq.read_table(old / "rows.parquet")
+        assert sorted(table["row"].to_pylist()) == list(range(16))
+        pq.write_table(table.drop_columns("row"), old / "rows.parquet")
+        options = ("--validation", "paper", "--dry-run")
+        error = rejected(tmp_path / "a", checkpoint, *options, states=old)
+        assert error.endswith("run the same trainers.extract once more, which adds it\n")
+        extracted(data, checkpoint, old)
+        for source in ({"states": old}, {"data": data}):
+            output = called(tmp_path / "a", checkpoint, *options, **source)
+            assert "14 clips for training, 2 for validation" in output
 
     def test_clips_without_effect_are_counted(self, checkpoint, tmp_path):
         some = [row | {"no_effect": i < 3} for i, row in enumerate(rows(0, 16, ("volume",)))]

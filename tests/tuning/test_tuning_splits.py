@@ -70,6 +70,49 @@ class TestByClip:
         held = {columns["source_id"][n] for n in split.validation}
         assert len(held & {columns["source_id"][n] for n in split.train}) > 400, "sources in both"
 
+    @pytest.mark.parametrize("seed", [1234, 7])
+    def test_of_two_splits_the_published_clips_validate(self, seed):
+        # An independent, plain version of the rule (VocalGrad's data): the manifest's order is
+        # source, tier, curve, direction; increase first, then decrease; one generator.
+        conditions = [
+            (tier, curve, direction)
+            for tier in ("low", "mid", "high")
+            for curve in ("linear", "quad_first_flat", "quad_last_flat", "jump")
+            for direction in ("up", "down")
+        ]
+        manifest = [
+            (f"p{225 + s // 9}_{1 + s % 9:02d}__p{s:03d}", *condition)
+            for s in range(500)
+            for condition in conditions
+        ]
+        rng, published = Random(seed), set()
+        for wanted in ("up", "down"):
+            names = [f"{s}__{c}__{t}__{d}" for s, t, c, d in manifest if d == wanted]
+            rng.shuffle(names)
+            published |= set(names[:600])
+
+        # the dataset: a tenth of the sources is its validation split, and comes last
+        places = list(range(12_000))
+        split_of = ["validation" if n // 24 % 10 == 3 else "train" for n in places]
+        places.sort(key=lambda n: split_of[n] == "validation")
+        columns = {
+            "id": [f"q{n}" for n in places],
+            "clip_id": [
+                "{0}__{2}__{1}__{3}".format(*manifest[n])  # the order of names in an id
+                for n in places
+            ],
+            "category": ["volume"] * 12_000,
+            "label": [int(manifest[n][3] == "up") for n in places],
+            "source_id": [manifest[n][0] for n in places],
+            "split": [split_of[n] for n in places],
+            "row": places,
+        }
+        split = by_clip(columns, seed)
+        assert set(clips(columns, split.validation)) == published
+        assert (len(split.train), len(split.validation)) == (10_800, 1_200)
+        without = by_clip({k: v for k, v in columns.items() if k != "row"}, seed)
+        assert len(set(clips(columns, without.validation)) & published) < 300
+
     def test_train_and_validation_of_the_dataset_are_one(self):
         columns = rows(40)
         columns["split"] = ["train"] * 30 + ["validation"] * 10

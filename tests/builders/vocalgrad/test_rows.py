@@ -142,6 +142,18 @@ def test_rows_stand_in_the_order_of_the_published_manifest(built):
     assert [row["row"] for row in table(built, "source")] == [0, 1]
 
 
+def test_train_and_validation_are_one_manifest(tmp_path):
+    plan, _, _ = planned(
+        speak(tmp_path, n=5), splits=("train", "validation"), categories=["volume"]
+    )
+    found = {"train": [], "validation": []}
+    for shard in plan.shards:
+        if shard.kind == "gradient":
+            found[shard.split] += [row.cells["row"] for row in rows(plan, shard)]
+    assert (len(found["train"]), len(found["validation"])) == (96, 24)
+    assert sorted(found["train"] + found["validation"]) == list(range(120))
+
+
 def test_sources_are_unchanged_and_have_no_label(built):
     for row, surveyed in zip(table(built, "source"), built.plan.sources, strict=True):
         pcm, _ = soundfile.read(surveyed.source.path, dtype="int16")
