@@ -35,6 +35,7 @@ check: $(VENV)/ready  ## Style and types
 
 bench: $(VENV)/ready  ## Speed and memory against the plain reference
 	$(BIN)/python -m benchmarks.gradients
+	$(BIN)/python -m benchmarks.measuring
 	$(BIN)/python -m benchmarks.build
 	$(BIN)/python -m benchmarks.bootstrap
 	$(BIN)/python -m benchmarks.scoring

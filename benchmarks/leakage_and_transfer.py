@@ -37,6 +37,7 @@ from otoscope.acoustics.confounds import NUMBERS_ONLY, intends
 from otoscope.acoustics.contrasts import CONTRASTS, contrasts
 from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.gradients import GRADIENTS, attribute_of
+from otoscope.acoustics.measures import ClipAnalysis
 from otoscope.acoustics.rendering import SourceRenderer
 from otoscope.acoustics.spans import Span
 from otoscope.progress import ProgressBars
@@ -122,7 +123,7 @@ def measured(recorded: DecodedRecording) -> list[tuple[str, bool, list[float]]]:
             made = source.render(category, condition, clip_id=clip_id, profile="paper")
             if not made.no_effect:
                 clip = at_model_rate(made.to_pcm().pcm, recorded.sampling_rate, made.span)
-                value = contrasts(*clip, NAMES).value
+                value = contrasts(ClipAnalysis(*clip), NAMES).value
                 found.append((category, condition.direction == "up", [value[n] for n in NAMES]))
     return found
 

@@ -21,6 +21,7 @@ from otoscope.acoustics.contrasts import contrasts
 from otoscope.acoustics.design import CONDITIONS
 from otoscope.acoustics.fitted import segments
 from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.measures import ClipAnalysis
 from otoscope.acoustics.observers import direction_with_source, slope
 from otoscope.acoustics.rendering import NotApplicable, SourceRenderer
 from otoscope.acoustics.spans import Span, decide
@@ -114,8 +115,9 @@ def measure_recording(
     measured = MeasuredRecording(
         recorded.speaker, {}, {p: [] for p in profiles}, {p: Counter() for p in profiles}
     )
+    unmodified = ClipAnalysis(pcm, rate, span)
     for category, gradient in GRADIENTS.items():
-        before = gradient.cue(pcm, rate, span)
+        before = unmodified.once(gradient.cue)
         measured.source_slopes[category] = slope(before)
         for profile in (name for name in profiles if name in gradient.profiles):
             for condition in (condition for condition in CONDITIONS if condition.tier in tiers):
@@ -128,9 +130,9 @@ def measure_recording(
                 if made.no_effect:
                     measured.n_idle[profile][category] += 1
                     continue
-                samples = made.to_pcm().pcm
-                track = gradient.cue(samples, rate, made.span)
-                found = contrasts(samples, rate, made.span, measured_in(category))
+                clip = ClipAnalysis(made.to_pcm().pcm, rate, made.span)
+                track = clip.once(gradient.cue)
+                found = contrasts(clip, measured_in(category))
                 measured.clips[profile].append(
                     MeasuredClip(
                         recorded.speaker,

@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from otoscope.acoustics.measures import MEASURES, Track, head_tail_levels
-from otoscope.acoustics.measures.base import Samples, decibels, speech_of
-from otoscope.acoustics.spans import Span
+from otoscope.acoustics.measures import MEASURES, ClipAnalysis, Track, head_tail_levels
+from otoscope.acoustics.measures.base import decibels
 
 HEAD_TAIL, DURATION = "edges", "duration"  # the names in stored records
 CONTRASTS = (*MEASURES, HEAD_TAIL, DURATION)
@@ -88,36 +87,31 @@ def mean_power_level(values: Float[np.ndarray, " n_windows"]) -> float:
     return float(decibels(power.mean(keepdims=True))[0])
 
 
-def contrasts(
-    samples: Samples, sampling_rate: int, span: Span, names: Iterable[str] = CONTRASTS
-) -> Contrasts:
+def contrasts(clip: ClipAnalysis, names: Iterable[str] = CONTRASTS) -> Contrasts:
     """Second half minus first half of each measure; tail minus head; length of the span.
 
     Args:
-        samples: Waveform in [-1, 1) or int16, `(n_samples,)` or `(n_channels, n_samples)`.
-        sampling_rate: In Hz, 8 to 96 kHz.
-        span: Start and end of speech, in samples of this clip.
+        clip: At 8 to 96 kHz.
         names: Which of `CONTRASTS`.
 
     Raises:
         LookupError: No such measure.
-        AudioError: A span outside the clip or empty, samples that are not finite.
+        AudioError: Samples outside the span that are not finite.
     """
     # A value for each contrast, or the reason why it has none: from the most to the least general.
-    silent = not speech_of(samples, sampling_rate, span).any()
-    duration_s = (span[1] - span[0]) / sampling_rate
+    silent = not clip.speech.any()
+    duration_s = (clip.span[1] - clip.span[0]) / clip.sampling_rate
     value, reason = {}, {}
     for name in names:
         if name == DURATION:
             result: float | Reason = duration_s
         elif name == HEAD_TAIL:
-            result = _head_tail(samples, sampling_rate, span)
+            result = _head_tail(clip)
         elif silent:
             result = Reason.SILENT
         else:
             # windows near the middle lie in both halves and are left out
-            track = MEASURES[name](samples, sampling_rate, span)
-            result = _halves(name, track, MARGIN_S / duration_s)
+            result = _halves(name, clip.once(MEASURES[name]), MARGIN_S / duration_s)
         if isinstance(result, Reason):
             value[name], reason[name] = float("nan"), result
         else:
@@ -139,10 +133,10 @@ def _halves(name: str, track: Track, margin: float) -> float | Reason:
     return Reason.SECOND_HALF if np.isnan(after) else after - before
 
 
-def _head_tail(samples: Samples, sampling_rate: int, span: Span) -> float | Reason:
-    head_db, tail_db = head_tail_levels(samples, sampling_rate, span)
+def _head_tail(clip: ClipAnalysis) -> float | Reason:
+    head_db, tail_db = head_tail_levels(clip)
     if np.isnan(head_db):
-        return Reason.SILENT_HEAD if span[0] > 0 else Reason.NO_HEAD
+        return Reason.SILENT_HEAD if clip.span[0] > 0 else Reason.NO_HEAD
     if np.isnan(tail_db):
-        return Reason.SILENT_TAIL if span[1] < samples.shape[-1] else Reason.NO_TAIL
+        return Reason.SILENT_TAIL if clip.span[1] < clip.samples.shape[-1] else Reason.NO_TAIL
     return tail_db - head_db

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.measures import Track
+from otoscope.acoustics.measures import ClipAnalysis, Track
 from otoscope.acoustics.measures.base import Samples
 from otoscope.acoustics.spans import Span
 from otoscope.errors import InvalidValue
@@ -184,7 +184,7 @@ class FittedObserver:
             AudioError: As for every measure.
         """
         weights = self.weights[category]
-        row = segments(GRADIENTS[category].cue(samples, sampling_rate, span))
+        row = segments(GRADIENTS[category].cue(ClipAnalysis(samples, sampling_rate, span)))
         (odds,) = weights.log_odds(row[np.newaxis])
         if np.isnan(odds):
             return None

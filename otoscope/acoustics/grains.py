@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import ndimage
 
+from otoscope.acoustics.measures.analysis import ClipAnalysis
 from otoscope.acoustics.measures.base import Track
 from otoscope.acoustics.measures.voice import REFERENCE_HZ, pitch
 from otoscope.acoustics.spans import Span
@@ -46,7 +47,7 @@ class PitchMarks(NamedTuple):
 def pitch_marks(speech: Float[np.ndarray, " n_samples"], sampling_rate: int) -> PitchMarks:
     """Pitch marks of speech; successive periods are aligned by cross-correlation."""
     # TD-PSOLA, analysis: one mark a period, so that a grain of two periods holds one glottal pulse
-    track = pitch(speech, sampling_rate, Span(0, speech.size))
+    track = pitch(ClipAnalysis(speech, sampling_rate, Span(0, speech.size)))
     period = _periods(track, speech.size, sampling_rate)
     apart = max(1, round(UNVOICED_S * sampling_rate))
     at, half, voiced = [0], [apart], [False]

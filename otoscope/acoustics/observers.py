@@ -12,7 +12,7 @@ import numpy as np
 
 from otoscope.acoustics.design import PUBLISHED_CATEGORIES
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.measures import Track
+from otoscope.acoustics.measures import ClipAnalysis, Track
 from otoscope.acoustics.measures.base import Samples
 from otoscope.acoustics.spans import Span
 
@@ -39,7 +39,7 @@ def cue_slope(samples: Samples, sampling_rate: int, span: Span, category: str) -
         LookupError: No such category.
         AudioError: A span outside the clip or empty, samples that are not finite.
     """
-    return slope(GRADIENTS[category].cue(samples, sampling_rate, span))
+    return slope(GRADIENTS[category].cue(ClipAnalysis(samples, sampling_rate, span)))
 
 
 @dataclass(frozen=True)

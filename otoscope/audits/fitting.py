@@ -19,6 +19,7 @@ from otoscope.acoustics.fitted import (
     segments,
 )
 from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.measures import ClipAnalysis
 from otoscope.audits.items import (
     DatasetError,
     DatasetLike,
@@ -192,7 +193,7 @@ def _measure(items: Items, rows: Sequence[ItemRow], step: Callable[[], None]) ->
         values.append(np.full(N_SEGMENTS, np.nan))
         if span is not None:
             cue = GRADIENTS[row["category"]].cue
-            values[-1] = segments(cue(audio.samples, audio.sampling_rate, span))
+            values[-1] = segments(cue(ClipAnalysis(audio.samples, audio.sampling_rate, span)))
         measured.append(row)
     return _Measured(measured, np.reshape(values, (-1, N_SEGMENTS)), n_no_effect, n_unreadable)
 

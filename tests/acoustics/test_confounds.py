@@ -17,6 +17,7 @@ from otoscope.acoustics.confounds import (
 from otoscope.acoustics.contrasts import CONTRASTS, contrasts
 from otoscope.acoustics.design import CONDITIONS, PUBLISHED_CATEGORIES, PUBLISHED_CURVES
 from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.acoustics.measures import ClipAnalysis
 from otoscope.acoustics.spans import Span
 from otoscope.acoustics.trajectories import CURVES
 
@@ -256,7 +257,9 @@ def trembling(level_kept):
         )
         for tier, curve, direction in CONDITIONS[-8:]:
             samples = tremor(speech, rate, curve, direction, level_kept=level_kept)
-            found = contrasts(samples, rate, Span(0, samples.size), measured_in("voice_vibration"))
+            found = contrasts(
+                ClipAnalysis(samples, rate, Span(0, samples.size)), measured_in("voice_vibration")
+            )
             clips.append(ClipContrasts("voice_vibration", tier, curve, direction, f"s{k}", *found))
     return measure_confounds(clips)
 

@@ -6,6 +6,7 @@ from scipy import signal
 from synthetic_speech import speech_like
 
 from otoscope.acoustics.contrasts import CONTRASTS, Reason, contrasts, mean_power_level
+from otoscope.acoustics.measures import ClipAnalysis
 from otoscope.acoustics.spans import Span
 
 RATE = 16_000
@@ -31,13 +32,13 @@ def hum(hz, duration_s=1.0, rate=RATE, n_harmonics=8):
 
 
 def value(clip, name):
-    found = contrasts(*clip, [name])
+    found = contrasts(ClipAnalysis(*clip), [name])
     assert found.reason == {}
     return found.value[name]
 
 
 def why(clip, name):
-    found = contrasts(*clip, [name])
+    found = contrasts(ClipAnalysis(*clip), [name])
     assert np.isnan(found.value[name])
     return found.reason[name]
 
@@ -87,7 +88,7 @@ def test_duration_is_that_of_the_span():
 def test_speech_has_a_value_of_everything_at_any_rate(rate, channels):
     samples = np.rint(32767 * speech_like(rate, 2.0)).astype(np.int16)
     shaped = {"one": samples, "one row": samples[None], "two": np.stack([samples, samples])}
-    found = contrasts(shaped[channels], rate, Span(rate // 4, 7 * rate // 4))
+    found = contrasts(ClipAnalysis(shaped[channels], rate, Span(rate // 4, 7 * rate // 4)))
     assert found.reason == {}
     assert np.isfinite(list(found.value.values())).all()
     assert tuple(found.value) == CONTRASTS
@@ -96,7 +97,7 @@ def test_speech_has_a_value_of_everything_at_any_rate(rate, channels):
 @pytest.mark.parametrize("rate", [8_000, 96_000])
 def test_a_span_of_a_fifth_of_a_second_has_values_or_is_too_short(rate):
     samples = speech_like(rate)
-    found = contrasts(samples, rate, Span(round(0.3 * rate), round(0.5 * rate)))
+    found = contrasts(ClipAnalysis(samples, rate, Span(round(0.3 * rate), round(0.5 * rate))))
     assert set(found.reason) <= {"modulation", "reverberance", "pitch", "tempo"}
     assert found.reason["modulation"] is Reason.TOO_SHORT
     assert found.reason["reverberance"] is Reason.TOO_SHORT
@@ -105,19 +106,19 @@ def test_a_span_of_a_fifth_of_a_second_has_values_or_is_too_short(rate):
 
 @pytest.mark.parametrize("n_samples", [1, 2, 100, 800, 1600, 3200])
 def test_exactly_what_is_not_measured_has_a_reason(n_samples):
-    found = contrasts(speech_like(RATE), RATE, Span(6000, 6000 + n_samples))
+    found = contrasts(ClipAnalysis(speech_like(RATE), RATE, Span(6000, 6000 + n_samples)))
     assert {n for n, v in found.value.items() if np.isnan(v)} == set(found.reason)
     assert np.isfinite([found.value["duration"], found.value["edges"]]).all()
 
 
 def test_a_span_of_one_sample_is_too_short_for_everything_within_it():
-    found = contrasts(speech_like(RATE), RATE, Span(6000, 6001))
+    found = contrasts(ClipAnalysis(speech_like(RATE), RATE, Span(6000, 6001)))
     within = set(CONTRASTS) - {"edges", "duration"}
     assert found.reason == dict.fromkeys(within, Reason.TOO_SHORT)
 
 
 def test_silence_is_its_own_reason():
-    found = contrasts(np.zeros(RATE), RATE, Span(100, 9000))
+    found = contrasts(ClipAnalysis(np.zeros(RATE), RATE, Span(100, 9000)))
     assert found.reason.pop("edges") is Reason.SILENT_HEAD
     assert set(found.reason.values()) == {Reason.SILENT}
     assert found.value["duration"] == pytest.approx(8900 / RATE)
@@ -163,10 +164,10 @@ def test_absent_and_silent_heads_and_tails_are_distinguished():
 
 def test_an_unknown_measure_is_named():
     with pytest.raises(LookupError, match="did you mean 'level'"):
-        contrasts(noise(0.1), RATE, Span(0, 100), ["levels"])
+        contrasts(ClipAnalysis(noise(0.1), RATE, Span(0, 100)), ["levels"])
 
 
 @pytest.mark.parametrize("span", [Span(0, 0), Span(-1, 5), Span(0, RATE + 1)])
 def test_a_span_outside_the_clip_is_rejected(span):
     with pytest.raises(ValueError, match="is not within the clip"):
-        contrasts(noise(0.1), RATE, span)
+        contrasts(ClipAnalysis(noise(0.1), RATE, span))

@@ -17,7 +17,7 @@ from otoscope.acoustics.gradients.audio_roughness import BLOCK_S, NOMINAL_RMS
 from otoscope.acoustics.gradients.speaking_speed import elapsed
 from otoscope.acoustics.grains import PitchMarks, pitch_marks, shift_pitch
 from otoscope.acoustics.loudness import level_gain
-from otoscope.acoustics.measures import MEASURES
+from otoscope.acoustics.measures import MEASURES, ClipAnalysis
 from otoscope.acoustics.rendering import NotApplicable, SourceRenderer
 from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.spans import Span
@@ -141,7 +141,7 @@ def test_speed_leaves_pitch_head_and_tail_alone():
     t = np.arange(3 * RATE) / RATE
     x = sum(np.cos(2 * np.pi * 140 * k * t) / k for k in range(1, 20)).astype(np.float32) * 0.1
     made = rendered("speaking_speed", samples=x, span=(8_000, 40_000))
-    track = MEASURES["pitch"](made.samples, RATE, made.span)
+    track = MEASURES["pitch"](ClipAnalysis(made.samples, RATE, made.span))
     known = np.isfinite(track.value)
     assert known.mean() > 0.95
     np.testing.assert_allclose(track.value[known], 12 * np.log2(1.4), atol=0.15)
@@ -163,7 +163,7 @@ class TestPitch:
 
     def test_f0_glides_over_six_semitones(self):
         made = rendered("voice_pitch", samples=self.vowel(), span=(0, 32_000))
-        track = MEASURES["pitch"](made.samples, self.rate, made.span)
+        track = MEASURES["pitch"](ClipAnalysis(made.samples, self.rate, made.span))
         expected = 12 * np.log2(1.2) - 3 + 6 * track.place
         known = np.isfinite(track.value)
         assert known.mean() > 0.9
@@ -256,7 +256,7 @@ def test_a_hold_may_last_any_number_of_samples(hold, lengths):
 
 def test_the_hold_glides_in_octaves():
     made = rendered("audio_distortion", samples=noise(96_000), span=(0, 96_000), rate=48_000)
-    track = MEASURES["holding"](made.to_pcm().pcm, 48_000, made.span)
+    track = MEASURES["holding"](ClipAnalysis(made.to_pcm().pcm, 48_000, made.span))
     # from 1 to 8 samples: three octaves, half way at half time
     np.testing.assert_allclose(track.value, 3 * track.place, atol=0.2)
 

@@ -20,7 +20,7 @@ from otoscope.acoustics.fitted import (
     segments,
 )
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.measures import Track
+from otoscope.acoustics.measures import ClipAnalysis, Track
 from otoscope.acoustics.rendering import SourceRenderer
 from otoscope.acoustics.spans import Span
 from otoscope.statistics.intervals import clustered_interval
@@ -239,7 +239,7 @@ def tracks(speech, category, profile):
                 category, condition, clip_id=condition.clip_id(name, name), profile=profile
             )
             if not made.no_effect:
-                cue = GRADIENTS[category].cue(made.to_pcm().pcm, rate, made.span)
+                cue = GRADIENTS[category].cue(ClipAnalysis(made.to_pcm().pcm, rate, made.span))
                 clips.append((segments(cue), condition.direction == "up", speaker_of(name), name))
     return (np.array(column) for column in zip(*clips, strict=True))
 

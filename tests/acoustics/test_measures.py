@@ -6,7 +6,7 @@ from synthetic_speech import speech_like
 
 from otoscope.acoustics.design import PUBLISHED_CATEGORIES
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.measures import MEASURES, head_tail_levels
+from otoscope.acoustics.measures import MEASURES, ClipAnalysis, head_tail_levels
 from otoscope.acoustics.measures.base import band_powers, power_spectra, speech_of
 from otoscope.acoustics.measures.voice import pace
 from otoscope.acoustics.observers import slope
@@ -21,7 +21,7 @@ def whole(samples):
 
 def measured(name, samples, rate=RATE):
     """The finite values of a measure over the whole clip."""
-    value = MEASURES[name](samples, rate, whole(samples)).value
+    value = MEASURES[name](ClipAnalysis(samples, rate, whole(samples))).value
     return value[np.isfinite(value)]
 
 
@@ -48,7 +48,7 @@ class TestEveryMeasure:
     @pytest.mark.parametrize("rate", [8_000, 16_000, 22_050, 48_000])
     def test_measures_speech_at_any_usual_rate(self, name, rate):
         speech = speech_like(rate)
-        place, value = MEASURES[name](speech, rate, Span(rate // 5, rate))
+        place, value = MEASURES[name](ClipAnalysis(speech, rate, Span(rate // 5, rate)))
         assert place.shape == value.shape
         assert np.all(np.diff(place) > 0)
         assert np.all((place >= 0) & (place <= 1))
@@ -56,19 +56,19 @@ class TestEveryMeasure:
         assert np.isfinite(value).sum() >= 2
 
     def test_silence_is_not_measurable(self, name):
-        value = MEASURES[name](np.zeros(RATE), RATE, Span(0, RATE)).value
+        value = MEASURES[name](ClipAnalysis(np.zeros(RATE), RATE, Span(0, RATE))).value
         assert not np.isfinite(value).any()
 
     @pytest.mark.parametrize("n_samples", [1, 2, 80, 400, 1600, 3200])
     def test_a_span_of_any_length_has_a_decided_answer(self, name, n_samples):
         speech = speech_like(RATE)
-        value = MEASURES[name](speech, RATE, Span(6000, 6000 + n_samples)).value
+        value = MEASURES[name](ClipAnalysis(speech, RATE, Span(6000, 6000 + n_samples))).value
         assert not np.isinf(value).any()
 
     def test_leaves_its_input_alone(self, name):
         speech = speech_like(RATE)
         before = speech.copy()
-        MEASURES[name](speech, RATE, whole(speech))
+        MEASURES[name](ClipAnalysis(speech, RATE, whole(speech)))
         np.testing.assert_array_equal(speech, before)
 
     def test_ignores_what_is_outside_the_span(self, name):
@@ -77,38 +77,40 @@ class TestEveryMeasure:
         louder[:4000], louder[14_000:] = 0.9, -0.9
         span = Span(4000, 14_000)
         for one, other in zip(
-            MEASURES[name](speech, RATE, span), MEASURES[name](louder, RATE, span), strict=True
+            MEASURES[name](ClipAnalysis(speech, RATE, span)),
+            MEASURES[name](ClipAnalysis(louder, RATE, span)),
+            strict=True,
         ):
             np.testing.assert_array_equal(one, other)
 
     def test_two_equal_channels_are_one(self, name):
         speech = np.rint(speech_like(RATE) * 32767).astype(np.int16)
-        one = MEASURES[name](speech, RATE, whole(speech))
-        two = MEASURES[name](np.stack([speech, speech]), RATE, whole(speech))
+        one = MEASURES[name](ClipAnalysis(speech, RATE, whole(speech)))
+        two = MEASURES[name](ClipAnalysis(np.stack([speech, speech]), RATE, whole(speech)))
         np.testing.assert_array_equal(one.value, two.value)
 
     def test_pcm_and_float_give_the_same_value(self, name):
         pcm = np.rint(speech_like(RATE) * 32767).astype(np.int16)
         as_float = pcm.astype(np.float32) / np.float32(32768)
         np.testing.assert_array_equal(
-            MEASURES[name](pcm, RATE, whole(pcm)).value,
-            MEASURES[name](as_float, RATE, whole(pcm)).value,
+            MEASURES[name](ClipAnalysis(pcm, RATE, whole(pcm))).value,
+            MEASURES[name](ClipAnalysis(as_float, RATE, whole(pcm))).value,
         )
 
     @pytest.mark.parametrize("span", [Span(0, 0), Span(-1, 5), Span(0, RATE + 1), Span(9, 3)])
     def test_rejects_a_span_outside_the_clip(self, name, span):
         with pytest.raises(ValueError, match=rf"span \({span[0]}, {span[1]}\)"):
-            MEASURES[name](noise(0.1), RATE, span)
+            MEASURES[name](ClipAnalysis(noise(0.1), RATE, span))
 
     def test_rejects_samples_that_are_not_numbers(self, name):
         samples = noise(0.1)
         samples[5:8] = np.nan
         with pytest.raises(ValueError, match="3 samples are NaN"):
-            MEASURES[name](samples, RATE, whole(samples))
+            MEASURES[name](ClipAnalysis(samples, RATE, whole(samples)))
 
     def test_rejects_a_rate_that_is_none(self, name):
         with pytest.raises(ValueError, match="got 0"):
-            MEASURES[name](noise(0.1), 0, Span(0, 10))
+            MEASURES[name](ClipAnalysis(noise(0.1), 0, Span(0, 10)))
 
 
 def test_every_category_has_a_cue_from_the_table_of_measures_or_a_keener_one():
@@ -125,13 +127,15 @@ def test_a_sine_of_half_scale_is_at_minus_nine_db():
 def test_a_gain_ramp_of_twenty_db_has_that_slope():
     n = 2 * RATE
     ramp = noise(0.01, 2.0) * 10 ** (np.linspace(0, 20, n) / 20)
-    assert slope(MEASURES["level"](ramp, RATE, Span(0, n))) == pytest.approx(20, abs=0.5)
+    assert slope(MEASURES["level"](ClipAnalysis(ramp, RATE, Span(0, n)))) == pytest.approx(
+        20, abs=0.5
+    )
 
 
 def test_a_glide_of_one_octave_has_twelve_semitones():
     f0 = 110 * 2 ** np.linspace(0, 1, 2 * RATE)
     glide = harmonics(f0)
-    track = MEASURES["pitch"](glide, RATE, whole(glide))
+    track = MEASURES["pitch"](ClipAnalysis(glide, RATE, whole(glide)))
     # the first and the last window have one neighbour, and do not count as lasting
     assert np.isfinite(track.value[1:-1]).all()
     # semitones re 100 Hz at the glide's own places: 12·log2(1.1) + 12·place. The first 25 ms are
@@ -163,7 +167,9 @@ def test_noise_floor_sees_noise_between_syllables():
     speech = speech_like(RATE)
     span = Span(4000, 17_000)
     quiet, loud = (
-        np.quantile(MEASURES["noise_floor"](speech + noise(rms, 1.2), RATE, span).value, 0.2)
+        np.quantile(
+            MEASURES["noise_floor"](ClipAnalysis(speech + noise(rms, 1.2), RATE, span)).value, 0.2
+        )
         for rms in (0.01, 0.1)
     )
     assert loud - quiet == pytest.approx(20, abs=1)  # ten times the amplitude
@@ -254,7 +260,7 @@ def test_tempo_doubles_where_the_same_content_takes_half_the_time():
         10 ** np.interp(content, knots, rng.uniform(-1.5, 0, knots.size)) * sine(hz, 2.4)
         for hz in bands
     )
-    value = MEASURES["tempo"](moving / 12, RATE, whole(moving)).value
+    value = MEASURES["tempo"](ClipAnalysis(moving / 12, RATE, whole(moving))).value
     assert value[5:].mean() - value[:3].mean() == pytest.approx(1, abs=0.25)
     # the parts' shares of the time add up to all of it: Σ 2^-v / 8 = 1
     assert np.mean(2.0**-value) == pytest.approx(1)
@@ -266,8 +272,10 @@ def test_a_steady_tone_has_no_tempo():
 
 def test_head_tail_levels():
     samples = np.concatenate([np.full(100, 0.1), np.full(200, 0.9), np.full(100, 0.01)])
-    assert head_tail_levels(samples, RATE, Span(100, 300)) == pytest.approx((-20, -40))
-    assert np.isnan(head_tail_levels(samples, RATE, Span(0, 400))).all()
+    assert head_tail_levels(ClipAnalysis(samples, RATE, Span(100, 300))) == pytest.approx(
+        (-20, -40)
+    )
+    assert np.isnan(head_tail_levels(ClipAnalysis(samples, RATE, Span(0, 400)))).all()
 
 
 def test_channels_are_averaged():

@@ -7,7 +7,7 @@ from synthetic_speech import speech_pcm
 
 from otoscope.acoustics.design import CONDITIONS, LABELS, Condition
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.measures import Track
+from otoscope.acoustics.measures import ClipAnalysis, Track
 from otoscope.acoustics.observers import (
     SlopeObserver,
     cue_slope,
@@ -115,7 +115,7 @@ def named(source, category, condition, name, before):
     if rendering.no_effect:
         return None
     pcm = rendering.to_pcm().pcm
-    after = GRADIENTS[category].cue(pcm, source.sampling_rate, rendering.span)
+    after = GRADIENTS[category].cue(ClipAnalysis(pcm, source.sampling_rate, rendering.span))
     return direction_with_source(after, before) or "none"
 
 
@@ -124,7 +124,7 @@ def named(source, category, condition, name, before):
 def test_direction_of_a_gradient_on_synthetic_speech(category, direction):
     pcm = speech_pcm(RATE, duration_s=3.0)
     source = SourceRenderer(pcm, RATE, Span(4000, 45_000))
-    before = GRADIENTS[category].cue(pcm, RATE, source.span)
+    before = GRADIENTS[category].cue(ClipAnalysis(pcm, RATE, source.span))
     assert named(source, category, Condition("high", "linear", direction), "s", before) == direction
 
 
@@ -133,7 +133,7 @@ def measured(clips, category, conditions):
     right = []
     for name, pcm, rate, span in clips:
         source = SourceRenderer(pcm, rate, span)
-        before = GRADIENTS[category].cue(pcm, rate, span)
+        before = GRADIENTS[category].cue(ClipAnalysis(pcm, rate, span))
         answers = [named(source, category, condition, name, before) for condition in conditions]
         right += [
             a == c.direction for a, c in zip(answers, conditions, strict=True) if a is not None

@@ -13,6 +13,8 @@ ONE_GRADIENT = "('volume',)"
 SIZES = {
     "gradients": f"b.N_ROUNDS, b.SAMPLING_RATE, b.PUBLISHED_CATEGORIES = 1, 8000, {ONE_GRADIENT}; "
     "b.SPAN = type(b.SPAN)(6400, 25600)",
+    "measuring": "b.SAMPLING_RATE, b.SPEECH_S, b.N_ROUNDS, b.N_CONDITIONS = 8000, 1.0, 1, 1; "
+    f"b.PUBLISHED_CATEGORIES = {ONE_GRADIENT}",
     "bootstrap": "b.N_PAIRS, b.N_DRAWS, b.N_ROUNDS, b.N_ANSWERS = 60, 50, 1, 200",
     "scoring": "b.N_SOURCES, b.N_ROUNDS = 2, 1",
     "build": "b.SAMPLING_RATE, b.N_SOURCES, b.N_SOURCES_SMALL, b.LENGTH_S = 8000, 2, 1, 2.5",
@@ -30,7 +32,7 @@ PARTS_OF_EXTRACT = (
     "b.one_pass(Path(sys.argv[1]) / 'model'); b.written(Path(sys.argv[1]) / 'features'); "
     "b.reading(Path(sys.argv[1]) / 'features')"
 )
-QUICK = {"gradients", "bootstrap", "scoring"}
+QUICK = {"gradients", "measuring", "bootstrap", "scoring"}
 SLOW = pytest.mark.slow
 
 

@@ -25,7 +25,7 @@ from otoscope.acoustics.confounds import ClipContrasts, measured_in
 from otoscope.acoustics.contrasts import contrasts
 from otoscope.acoustics.design import CONDITIONS, TIERS
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.measures import Track
+from otoscope.acoustics.measures import ClipAnalysis, Track
 from otoscope.acoustics.observers import direction_with_source, slope
 from otoscope.acoustics.spans import Span
 from otoscope.atomic import write_json
@@ -172,10 +172,9 @@ def measure_shard(
     sampled: dict[str, set[int]] = {}
     for k, surveyed in enumerate(plan.sources_of(shard), start=shard.first):
         recording, source_id = decode(surveyed), surveyed.source.clip_id
+        analysis = ClipAnalysis(recording.pcm, recording.sampling_rate, Span(*surveyed.span))
         for name in plan.categories:
-            span = Span(*surveyed.span)
-            track = GRADIENTS[name].cue(recording.pcm, recording.sampling_rate, span)
-            tracks[name, source_id] = track
+            track = tracks[name, source_id] = analysis.once(GRADIENTS[name].cue)
             slopes[name].append(slope(track))
         sampled[source_id] = sampled_conditions(k, n_each)
     for name in plan.categories:
@@ -202,12 +201,13 @@ def _measure(row: dict, category: str, source: Track) -> MeasuredClip:
     samples, rate = soundfile.read(io.BytesIO(row["audio"]["bytes"]), dtype="int16", always_2d=True)
     samples = np.ascontiguousarray(samples.T)
     span = Span(round(row["span_start_s"] * rate), round(row["span_end_s"] * rate))
-    track = GRADIENTS[category].cue(samples, rate, span)
+    clip = ClipAnalysis(samples, rate, span)
+    track = clip.once(GRADIENTS[category].cue)
     contrasted = None
     if not row["no_effect"]:
         contrasted = ClipContrasts(
             category, row["tier"], row["curve"], row["direction"], row["source_id"],
-            *contrasts(samples, rate, span, measured_in(category)),
+            *contrasts(clip, measured_in(category)),
         )  # fmt: skip
     return MeasuredClip(
         category, row["tier"], row["direction"], row["source_id"], row["no_effect"],

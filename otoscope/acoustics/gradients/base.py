@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from otoscope.acoustics.codec import Encoded, round_within_scale, truncate_to_pcm
-from otoscope.acoustics.measures.base import Measure
+from otoscope.acoustics.measures.analysis import Measure
 from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory
 

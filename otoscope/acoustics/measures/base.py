@@ -1,6 +1,5 @@
 """Parts shared by all measures: the form of the result, windows, spectra and bands."""
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from otoscope.acoustics.codec import FULL_SCALE, AudioError
 from otoscope.acoustics.spans import Span
 
 MEL_CORNER_HZ = 700.0
+ROWS_AT_ONCE = 64  # so that what lies between two steps stays in the processor's cache
 ROUNDING = 1 / 12 / FULL_SCALE**2
 """Power of the rounding error of 16 bits: a twelfth of the squared step."""
 
@@ -34,10 +34,6 @@ class Track(NamedTuple):
 
     place: Float[np.ndarray, " n_windows"]
     value: Float[np.ndarray, " n_windows"]
-
-
-Measure = Callable[[Samples, int, Span], Track]
-"""`(samples, sampling_rate, span)` to a track."""
 
 
 def speech_of(samples: Samples, sampling_rate: int, span: Span) -> Float[np.ndarray, " n_in_span"]:
@@ -77,6 +73,22 @@ def over_windows(
     return np.lib.stride_tricks.sliding_window_view(rows, n_frames_each, axis=0)[::hop]
 
 
+def quantile(
+    ordered: Float[np.ndarray, "*shape n_values"], share: float
+) -> Float[np.ndarray, "*shape"]:
+    """A quantile of values that are sorted along the last axis, as `np.quantile` has it.
+
+    >>> float(quantile(np.array([1.0, 2.0, 4.0]), 0.75))
+    3.0
+    """
+    at = share * (ordered.shape[-1] - 1)
+    below = int(at)
+    low, high = ordered[..., below], ordered[..., min(below + 1, ordered.shape[-1] - 1)]
+    way = at - below
+    between = high - low
+    return low + between * way if way < 0.5 else high - between * (1 - way)
+
+
 def decibels(power: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
     """10·log10 of a power; NaN where there is none.
 
@@ -87,7 +99,11 @@ def decibels(power: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
 
 
 def power_spectra(
-    speech: Float[np.ndarray, " n_samples"], sampling_rate: int, length_s: float, hop_s: float
+    speech: Float[np.ndarray, " n_samples"],
+    sampling_rate: int,
+    length_s: float,
+    hop_s: float,
+    highest_hz: float = np.inf,
 ) -> tuple[
     Float[np.ndarray, " n_windows"],
     Float[np.ndarray, "n_windows n_bins"],
@@ -95,16 +111,26 @@ def power_spectra(
 ]:
     """Places, power spectra of Hann windows, and the bins' frequencies in Hz.
 
-    A full-scale sine has power 1/2, spread over the three bins of the window's main lobe.
+    A full-scale sine has power 1/2, spread over the three bins of the window's main lobe. Bins
+    above the first at or over `highest_hz` are left out.
     """
     place, rows = windows(speech, sampling_rate, length_s, hop_s)
     length = rows.shape[1]
-    taper = np.hanning(length + 2)[1:-1]
     n_fft = 1 << (length - 1).bit_length()
-    tapered = (rows * (taper * np.sqrt(2 / (n_fft * np.sum(taper**2))))).astype(np.float32)
-    spectra = fft.rfft(tapered, n=n_fft, axis=-1)
-    power = spectra.real.astype(np.float64) ** 2 + spectra.imag.astype(np.float64) ** 2
-    return place, power, np.fft.rfftfreq(n_fft, 1 / sampling_rate)
+    taper = np.hanning(length + 2)[1:-1]
+    taper *= np.sqrt(2 / (n_fft * np.sum(taper**2)))
+    hz = np.fft.rfftfreq(n_fft, 1 / sampling_rate)
+    hz = hz[hz < highest_hz + sampling_rate / n_fft]
+    power = np.empty((len(rows), len(hz)))
+    padded = np.zeros((min(ROWS_AT_ONCE, len(rows)), n_fft), np.float32)
+    for first in range(0, len(rows), ROWS_AT_ONCE):
+        some = slice(first, first + ROWS_AT_ONCE)
+        n = len(rows[some])
+        np.multiply(rows[some], taper, out=padded[:n, :length], casting="same_kind")
+        spectra = fft.rfft(padded[:n], axis=-1)[:, : len(hz)]
+        np.square(spectra.real, out=power[some], dtype=np.float64)
+        power[some] += np.square(spectra.imag, dtype=np.float64)
+    return place, power, hz
 
 
 def less_rounding(
@@ -114,18 +140,19 @@ def less_rounding(
 
     Without that, the spectrum of a faint signal would look wide and flat.
     """
-    return np.maximum(power - share * ROUNDING / power.shape[1], 0)
+    less = power - share * ROUNDING / power.shape[1]
+    return np.maximum(less, 0, out=less)
 
 
 @lru_cache(maxsize=32)
 def _band_weights(
-    n_bins: int, nyquist_hz: float, n_bands: int, low_hz: float, high_hz: float
+    n_bins: int, last_hz: float, n_bands: int, low_hz: float, high_hz: float
 ) -> Float[np.ndarray, "n_bins n_bands"]:
     """Share of each bin in each band; the bands are equally wide on the mel scale."""
-    high_hz = min(high_hz, nyquist_hz)
+    high_hz = min(high_hz, last_hz)
     low_mel, high_mel = np.log1p(np.array([low_hz, high_hz]) / MEL_CORNER_HZ)
     mel = np.linspace(low_mel, high_mel, n_bands + 1)
-    bounds = np.expm1(mel) * MEL_CORNER_HZ / nyquist_hz * (n_bins - 1)
+    bounds = np.expm1(mel) * MEL_CORNER_HZ / last_hz * (n_bins - 1)
     # each bin is one bin wide; its weight is its overlap with the band
     upper = np.arange(n_bins)[:, None] + 0.5
     return np.clip(np.minimum(upper, bounds[1:]) - np.maximum(upper - 1, bounds[:-1]), 0, 1)
@@ -138,5 +165,5 @@ def band_powers(
     low_hz: float,
     high_hz: float,
 ) -> Float[np.ndarray, "n_windows n_bands"]:
-    """Power in `n_bands` bands of equal width on the mel scale, up to the Nyquist rate at most."""
+    """Power in `n_bands` bands of equal width on the mel scale, up to the last bin at most."""
     return power @ _band_weights(len(frequency_hz), frequency_hz[-1], n_bands, low_hz, high_hz)

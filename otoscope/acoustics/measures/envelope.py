@@ -3,18 +3,16 @@
 import numpy as np
 from scipy import ndimage, signal
 
+from otoscope.acoustics.measures.analysis import ClipAnalysis
 from otoscope.acoustics.measures.base import (
-    Samples,
     Track,
     band_powers,
     decibels,
     less_rounding,
     over_windows,
-    power_spectra,
-    speech_of,
+    quantile,
     windows,
 )
-from otoscope.acoustics.spans import Span
 
 ENVELOPE_S, ENVELOPE_HOP_S = 0.01, 0.005
 TREMOR_HZ = (10.0, 25.0)  # above syllables, up to the fastest tremor of the benchmark
@@ -31,14 +29,13 @@ VALLEY, PEAK = 0.05, 0.95
 STATIONARY = 0.25  # valleys this high are those of steady noise, which has no reverberation
 
 
-def modulation(samples: Samples, sampling_rate: int, span: Span) -> Track:
+def modulation(clip: ClipAnalysis) -> Track:
     """Share of the envelope's power that fluctuates at 10 to 25 Hz, in dB, over 250 ms.
 
     The envelope is the RMS in 10 ms. Relative to its mean square nearby, hence blind to level.
     Empty when the span is silent or not longer than 250 ms.
     """
-    speech = speech_of(samples, sampling_rate, span)
-    place, rows = windows(speech, sampling_rate, ENVELOPE_S, ENVELOPE_HOP_S)
+    place, rows = windows(clip.speech, clip.sampling_rate, ENVELOPE_S, ENVELOPE_HOP_S)
     envelope = np.mean(rows**2, axis=1) ** 0.5
     n_mean = round(TREMOR_S / ENVELOPE_HOP_S)
     if len(envelope) <= n_mean or not envelope.max() > 0:
@@ -58,21 +55,19 @@ def modulation(samples: Samples, sampling_rate: int, span: Span) -> Track:
     return Track(middle[step], decibels(share[step] + STILL))
 
 
-def reverberance(samples: Samples, sampling_rate: int, span: Span) -> Track:
+def reverberance(clip: ClipAnalysis) -> Track:
     """Height of the envelope's valleys as a share of its peaks (0 to 0.25), in 200 ms.
 
     In each of 30 bands the 5 % quantile of the amplitude over its 95 % quantile; the mean over the
     bands. It grows in proportion to the amplitude of reverberation. NaN where the envelope is as
     flat as that of steady noise, and in silence.
     """
-    speech = speech_of(samples, sampling_rate, span)
-    place, power, hz = power_spectra(speech, sampling_rate, BAND_S, BAND_HOP_S)
+    place, power, hz = clip.spectra(BAND_S, BAND_HOP_S)
     # amplitude in bands over time, then the two quantiles over 20 frames of each band
     amplitude = np.sqrt(band_powers(less_rounding(power), hz, N_BANDS, LOW_HZ, HIGH_HZ))
     n_frames = round(VALLEY_S / BAND_HOP_S)
-    low, high = np.quantile(
-        over_windows(amplitude, n_frames, n_frames // 4), (VALLEY, PEAK), axis=-1
-    )
+    ordered = np.sort(over_windows(amplitude, n_frames, n_frames // 4), axis=-1)
+    low, high = quantile(ordered, VALLEY), quantile(ordered, PEAK)
     filled = np.mean(low / np.where(high > 0, high, np.inf), axis=1)
     filled[(high.max(axis=1, initial=0) <= 0) | (filled > STATIONARY)] = np.nan
     middle = over_windows(place[:, None], n_frames, n_frames // 4).mean(axis=(1, 2))

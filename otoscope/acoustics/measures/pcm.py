@@ -8,23 +8,22 @@ import numpy as np
 from jaxtyping import Float
 
 from otoscope.acoustics.codec import FULL_SCALE
-from otoscope.acoustics.measures.base import Samples, Track, speech_of, windows
-from otoscope.acoustics.spans import Span
+from otoscope.acoustics.measures.analysis import ClipAnalysis
+from otoscope.acoustics.measures.base import Track, windows
 
 WINDOW_S, HOP_S = 0.05, 0.025
 FINE_QUANTILE = 0.05
 RESOLVED = 4.0
 
 
-def sample_hold(samples: Samples, sampling_rate: int, span: Span) -> Track:
+def sample_hold(clip: ClipAnalysis) -> Track:
     """Length of a hold, log2 of a number of samples, 50 ms windows.
 
     0 when every sample differs from the one before, 3 when each is held for eight. NaN where equal
     neighbours are no evidence, because the smallest steps (their 5 % quantile) are not four times
     finer than the RMS step: near silence, and on a grid as coarse as the signal.
     """
-    speech = speech_of(samples, sampling_rate, span)
-    place, rows = windows(speech, sampling_rate, WINDOW_S, HOP_S)
+    place, rows = windows(clip.once(_in_steps), clip.sampling_rate, WINDOW_S, HOP_S)
     step = np.abs(np.diff(rows, axis=1))
     changes = step > 0
     n_changes = changes.sum(axis=1)
@@ -32,13 +31,14 @@ def sample_hold(samples: Samples, sampling_rate: int, span: Span) -> Track:
     ordered = np.sort(step, axis=1)
     fine_at = step.shape[1] - n_changes + (FINE_QUANTILE * n_changes).astype(int)
     fine = ordered[np.arange(len(step)), np.minimum(fine_at, step.shape[1] - 1)]
-    rms = np.sqrt(np.sum(step**2, axis=1) / np.maximum(n_changes, 1))
+    energy = np.einsum("ij,ij->i", step, step, dtype=np.float64)
+    rms = np.sqrt(energy / np.maximum(n_changes, 1))
     resolved = (n_changes > 0) & (fine * RESOLVED <= rms)
     held = -np.log2(np.where(resolved, n_changes, step.shape[1]) / step.shape[1])
     return Track(place, np.where(resolved, held, np.nan))
 
 
-def quantisation_step(samples: Samples, sampling_rate: int, span: Span) -> Track:
+def quantisation_step(clip: ClipAnalysis) -> Track:
     """Spacing of the values in use, log2 of 16-bit steps, 50 ms windows.
 
     How often two samples of a window are equal, compared with a Gaussian of the same standard
@@ -48,8 +48,7 @@ def quantisation_step(samples: Samples, sampling_rate: int, span: Span) -> Track
     The chance that two samples fall on one value is step / (2·√π·deviation) for a Gaussian much
     wider than the step; counting pairs estimates it without bias, however few samples there are.
     """
-    speech = speech_of(samples, sampling_rate, span) * FULL_SCALE
-    place, rows = windows(speech, sampling_rate, WINDOW_S, HOP_S)
+    place, rows = windows(clip.once(_in_steps), clip.sampling_rate, WINDOW_S, HOP_S)
     # keep one of each hold, sort, and count pairs of equal values
     fresh = np.ones(rows.shape, bool)
     fresh[:, 1:] = rows[:, 1:] != rows[:, :-1]
@@ -57,9 +56,15 @@ def quantisation_step(samples: Samples, sampling_rate: int, span: Span) -> Track
     values = np.sort(np.where(fresh, rows, np.inf), axis=1)
     pairs = _equal_pairs(values)
     measurable = n > 1
-    deviation = rows.std(axis=1)
+    deviation = rows.std(axis=1, dtype=np.float64)
     step = 2 * np.sqrt(np.pi) * deviation * pairs / np.where(measurable, n * (n - 1), 1)
     return Track(place, np.where(measurable, np.log2(np.maximum(step, 1)), np.nan))
+
+
+def _in_steps(clip: ClipAnalysis) -> Float[np.ndarray, " n_samples"]:
+    """Samples in 16-bit steps: float32 if all are whole, which is exact and faster to sort."""
+    steps = clip.speech * FULL_SCALE
+    return steps.astype(np.float32) if np.array_equal(steps, np.rint(steps)) else steps
 
 
 def _equal_pairs(values: Float[np.ndarray, "n_rows n_values"]) -> Float[np.ndarray, " n_rows"]:

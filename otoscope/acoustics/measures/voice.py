@@ -3,17 +3,10 @@
 import numpy as np
 import soxr
 from jaxtyping import Bool, Float
-from scipy import ndimage, signal
+from scipy import fft, ndimage, signal
 
-from otoscope.acoustics.measures.base import (
-    Samples,
-    Track,
-    band_powers,
-    power_spectra,
-    speech_of,
-    windows,
-)
-from otoscope.acoustics.spans import Span
+from otoscope.acoustics.measures.analysis import ClipAnalysis
+from otoscope.acoustics.measures.base import ROWS_AT_ONCE, Track, band_powers, windows
 
 NEARBY_S = 0.4  # loudness is judged among neighbours, so that later changes of level do not count
 SILENT = 1e-10  # of the span's greatest power: below is silence
@@ -37,7 +30,7 @@ LEAST_FRAMES = 4 * N_PARTS
 STILL_DB = 1e-6  # a spectrum that moves less than this in 5 ms is stationary
 
 
-def pitch(samples: Samples, sampling_rate: int, span: Span) -> Track:
+def pitch(clip: ClipAnalysis) -> Track:
     """F0 in semitones re 100 Hz every 10 ms; NaN where unvoiced.
 
     Normalised cross-correlation at 8 kHz, twice: freely from 60 to 500 Hz, then only within 0.6
@@ -47,15 +40,15 @@ def pitch(samples: Samples, sampling_rate: int, span: Span) -> Track:
     Source: D. Talkin (1995), "A robust algorithm for pitch tracking"; the two passes after
     C. De Looze and D. Hirst (2008), "Detecting changes in key and range".
     """
-    speech = speech_of(samples, sampling_rate, span)
-    if sampling_rate != PITCH_RATE_HZ:
-        speech = soxr.resample(speech, sampling_rate, PITCH_RATE_HZ, quality="MQ")
+    speech = clip.speech
+    if clip.sampling_rate != PITCH_RATE_HZ:
+        speech = soxr.resample(speech, clip.sampling_rate, PITCH_RATE_HZ, quality="MQ")
     length_s = (N_COMPARED + LONGEST_LAG) / PITCH_RATE_HZ
     place, rows = windows(speech, PITCH_RATE_HZ, length_s, PITCH_HOP_S)
     if not rows.any():
         return Track(place, np.full(len(rows), np.nan))
     # first pass over the full range; its median sets the range of the second
-    similarity = _correlation(rows - rows.mean(axis=1, keepdims=True))
+    similarity = _correlation(rows)
     f0, best = _best_peak(similarity, LOWEST_HZ, HIGHEST_HZ)
     if np.any(best > VOICED):
         median = np.median(f0[best > VOICED])
@@ -77,14 +70,22 @@ def _correlation(
     """Correlation of each window's first 25 ms with the same length a lag later, -1 to 1."""
     # all lags at once by FFT; energies of the shifted windows by differences of a cumulative sum
     n_fft = 1 << (rows.shape[1] - 1).bit_length()
-    first = np.fft.rfft(rows[:, :N_COMPARED], n_fft)
-    product = np.fft.irfft(first.conj() * np.fft.rfft(rows, n_fft), n_fft)[:, : LONGEST_LAG + 1]
-    summed = np.cumsum(np.pad(rows**2, ((0, 0), (1, 0))), axis=1)
-    energy = summed[:, N_COMPARED:] - summed[:, : LONGEST_LAG + 1]
+    product, energy = np.empty((2, len(rows), LONGEST_LAG + 1))
+    for first in range(0, len(rows), ROWS_AT_ONCE):
+        some = slice(first, first + ROWS_AT_ONCE)
+        centred = rows[some] - rows[some].mean(axis=1, keepdims=True)
+        start = fft.rfft(centred[:, :N_COMPARED], n_fft)
+        lagged = fft.irfft(start.conj() * fft.rfft(centred, n_fft), n_fft)
+        product[some] = lagged[:, : LONGEST_LAG + 1]
+        summed = np.cumsum(np.pad(centred**2, ((0, 0), (1, 0))), axis=1)
+        energy[some] = summed[:, N_COMPARED:] - summed[:, : LONGEST_LAG + 1]
     # a constant in the denominator pulls faint windows towards 0, that is, unvoiced (as in RAPT)
     loud = ndimage.maximum_filter1d(energy[:, 0], round(NEARBY_S / PITCH_HOP_S))
     faint = FAINT * np.maximum(loud, energy[:, 0].max() * SILENT)[:, None]
-    return product / np.sqrt((energy + faint) * (energy[:, :1] + faint))
+    start_energy = energy[:, :1] + faint
+    energy += faint
+    energy *= start_energy
+    return np.divide(product, np.sqrt(energy, out=energy), out=product)
 
 
 def _best_peak(
@@ -109,7 +110,7 @@ def _best_peak(
     return PITCH_RATE_HZ / (at + np.clip(shift, -0.5, 0.5)), np.where(peak.any(axis=1), top, 0.0)
 
 
-def pace(samples: Samples, sampling_rate: int, span: Span) -> Track:
+def pace(clip: ClipAnalysis) -> Track:
     """Speed relative to the span's mean, in octaves (log2), in eight parts of equal *content*.
 
     Time is measured by spectral change: the path length of the spectral shape (30 bands, in dB less
@@ -119,20 +120,16 @@ def pace(samples: Samples, sampling_rate: int, span: Span) -> Track:
     depends on noise, filters and level as well; `tempo` does not. NaN when the span is silent or
     its spectrum is stationary; empty when it is shorter than about 0.2 s.
     """
-    return _by_content(
-        samples, sampling_rate, span, n_bands=30, high_hz=8000.0, range_db=50.0, window_s=0.025
-    )
+    return _by_content(clip, n_bands=30, high_hz=8000.0, range_db=50.0, window_s=0.025)
 
 
-def tempo(samples: Samples, sampling_rate: int, span: Span) -> Track:
+def tempo(clip: ClipAnalysis) -> Track:
     """`pace` from loud, low components: 16 bands up to 2 kHz, to 25 dB below the loudest nearby.
 
     Less sensitive, and nearly independent of level, bandwidth and faint noise.
     """
     return _by_content(
-        samples,
-        sampling_rate,
-        span,
+        clip,
         n_bands=16,
         high_hz=2000.0,
         range_db=25.0,
@@ -142,9 +139,7 @@ def tempo(samples: Samples, sampling_rate: int, span: Span) -> Track:
 
 
 def _by_content(
-    samples: Samples,
-    sampling_rate: int,
-    span: Span,
+    clip: ClipAnalysis,
     *,
     n_bands: int,
     high_hz: float,
@@ -155,7 +150,7 @@ def _by_content(
     """Speed from the path of the spectrum.
 
     Args:
-        samples, sampling_rate, span: As for every measure.
+        clip: As for every measure.
         n_bands, high_hz: Bands from 100 Hz up.
         range_db: Movement this far below the loudest band does not count.
         window_s: Of the spectra.
@@ -164,8 +159,7 @@ def _by_content(
     """
     place = (np.arange(N_PARTS) + 0.5) / N_PARTS
     unmeasured = Track(place, np.full(N_PARTS, np.nan))
-    speech = speech_of(samples, sampling_rate, span)
-    _, power, hz = power_spectra(speech, sampling_rate, window_s, TEMPO_HOP_S)
+    _, power, hz = clip.spectra(window_s, TEMPO_HOP_S, high_hz)
     if len(power) < LEAST_FRAMES:
         return Track(np.empty(0), np.empty(0))
     if not power.any():

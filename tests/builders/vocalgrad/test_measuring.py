@@ -29,6 +29,7 @@ from builders.vocalgrad.pages.heat import heat_table
 from builders.vocalgrad.rendering.rows import build
 from otoscope.acoustics.confounds import ConfoundRow, Confounds, JointRow, measured_in
 from otoscope.acoustics.contrasts import contrasts
+from otoscope.acoustics.measures import ClipAnalysis
 from otoscope.acoustics.spans import Span
 from otoscope.statistics.intervals import UNKNOWN, Interval
 from tests.builders.tiny_corpus import planned, speak
@@ -85,7 +86,7 @@ def test_every_clip_is_measured_from_its_own_file(made, measured):
     for row, clip in zip(table, measured.clips, strict=False):
         samples, rate = soundfile.read(io.BytesIO(row["audio"]["bytes"]), dtype="int16")
         span = Span(round(row["span_start_s"] * rate), round(row["span_end_s"] * rate))
-        found = contrasts(samples, rate, span, measured_in("volume"))
+        found = contrasts(ClipAnalysis(samples, rate, span), measured_in("volume"))
         assert clip.contrasted[:5] == tuple(
             row[k] for k in ("category", "tier", "curve", "direction", "source_id")
         )
