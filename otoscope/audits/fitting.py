@@ -20,14 +20,8 @@ from otoscope.acoustics.fitted import (
 )
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.measures import ClipAnalysis
-from otoscope.audits.items import (
-    DatasetError,
-    DatasetLike,
-    Items,
-    dataset_name,
-    open_items,
-    splits_in,
-)
+from otoscope.audits.items import Items, open_items
+from otoscope.audits.opening import DatasetError, DatasetLike, dataset_name, splits_in
 from otoscope.errors import InvalidValue
 from otoscope.models.fitted_observer import (
     FittedObserverModel,

@@ -7,30 +7,25 @@ torchcodec is not needed.
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import datasets
 import pyarrow as pa
-import yaml
 
 from otoscope.acoustics import codec
-from otoscope.errors import InputError
+from otoscope.audits.audio_files import AudioFiles, NoFile, cell_of
+from otoscope.audits.layouts import id_of, names_of, source_of_clip
+from otoscope.audits.opening import DatasetError, DatasetLike, configs_in, load_table
+from otoscope.errors import first_names
 from otoscope.models.base import AudioInput
 from otoscope.prompts.questions import SOURCE
+from otoscope.tables.names import ColumnError
 
 NEEDED = ("id", "audio", "category", "label")
 """Columns of a perception dataset."""
-
-DatasetLike: TypeAlias = str | Path | datasets.Dataset
-"""A folder, a Hub repository, or one split in memory."""
-
-
-class DatasetError(InputError, ValueError):
-    """A dataset that an audit cannot use; the message names what is missing."""
 
 
 class Items:
@@ -44,30 +39,31 @@ class Items:
     def __init__(
         self,
         tables: Iterable[tuple[str, datasets.Dataset]],
-        folder: Path | None = None,
         *,
+        files: AudioFiles = AudioFiles(),  # noqa: B008
         needed: Sequence[str] = NEEDED,
     ) -> None:
         """Takes datasets with the name of the config each comes from.
 
         Args:
             tables: Config and dataset.
-            folder: What relative paths of audio files are relative to.
+            files: Where paths of audio files lead.
             needed: Columns that each must have; `id` and `audio` at least.
 
         Raises:
             DatasetError: A needed column is missing, or two rows share an id.
         """
         self.rows: list[dict[str, Any]] = []
-        self._at: dict[str, tuple[datasets.Dataset, int]] = {}
-        self._folder, self._needed = folder or Path(), needed
+        self._at: dict[str, tuple[datasets.Dataset, int, AudioFiles]] = {}
+        self._needed = needed
         self._audio = lru_cache(maxsize=64)(self._read)
         self._facts: dict[str, tuple[str, float]] = {}
         self._spans: dict[str, tuple[float, float]] = {}
         for config, table in tables:
-            self._add(config, table)
+            self._add(config, table, files)
 
-    def _add(self, config: str, table: datasets.Dataset) -> None:
+    def _add(self, config: str, table: datasets.Dataset, files: AudioFiles) -> None:
+        table = _in_audit_names(config, table)
         missing = [name for name in self._needed if name not in table.column_names]
         if missing:
             raise DatasetError(
@@ -88,8 +84,8 @@ class Items:
                     raise DatasetError(f"row {index} of config {config!r} lacks its {name}")
                 row[name] = str(row[name])
             if row["id"] in self._at:
-                raise DatasetError(f"two rows have the id {row['id']!r}")
-            self._at[row["id"]] = (audio, index)
+                raise _twice(row["id"])
+            self._at[row["id"]] = (audio, index, files)
             if (span := _span(row)) is not None:
                 self._spans[row["id"]] = span
             row["config"] = config
@@ -106,7 +102,7 @@ class Items:
         """
         shared = self._at.keys() & other._at.keys()
         if shared:
-            raise DatasetError(f"two rows have the id {min(shared)!r}")
+            raise _twice(min(shared))
         self.rows = self.rows + other.rows
         self._at |= other._at
         self._spans |= other._spans
@@ -120,17 +116,16 @@ class Items:
         Raises:
             DatasetError: The row has none.
         """
-        table, index = self._at[row_id]
-        cell = table[index]["audio"] or {}
-        if cell.get("bytes"):
-            data: bytes = cell["bytes"]
+        table, index, files = self._at[row_id]
+        data, path = cell_of(table[index]["audio"])
+        if data:
             return data
-        if not cell.get("path"):
+        if not path:
             raise DatasetError(f"row {row_id!r} has no audio")
         try:
-            return (self._folder / cell["path"]).read_bytes()
-        except OSError as error:
-            raise DatasetError(f"row {row_id!r}: {cell['path']}: {error.strerror}") from error
+            return files.read(path)
+        except NoFile as error:
+            raise DatasetError(f"row {row_id!r}: {error}") from error
 
     def audio(self, row_id: str) -> AudioInput:
         """A row's audio, channels averaged.
@@ -165,6 +160,28 @@ class Items:
         return self._facts[row_id]
 
 
+def _in_audit_names(config: str, table: datasets.Dataset) -> datasets.Dataset:
+    """A table under the names of columns that audits use, with an id and a source if it can be."""
+    try:
+        names = names_of(table.column_names)
+    except ColumnError as error:
+        raise DatasetError(f"config {config!r}: {error}") from error
+    table = table.rename_columns({known: name for name, known in names.items()})
+    columns = table.column_names
+    if "id" not in columns and (row_id := id_of(columns)):
+        table = table.add_column("id", list(map(row_id, table.remove_columns("audio"))))
+    if "clip_id" in columns and "source_id" not in columns:
+        clip_ids = table.select_columns("clip_id")[:]["clip_id"]
+        table = table.add_column("source_id", [source_of_clip(str(c)) for c in clip_ids])
+    return table
+
+
+def _twice(row_id: str) -> DatasetError:
+    return DatasetError(
+        f"two rows have the id {row_id!r}; give each row of the dataset an id of its own"
+    )
+
+
 def class_name(classes: datasets.ClassLabel, value: int | None, what: str) -> str | None:
     """The name of a ClassLabel's integer.
 
@@ -192,11 +209,6 @@ def _words(row: dict[str, Any]) -> str | None:
     return None if category in (None, SOURCE) else str(category).replace("_", " ")
 
 
-def dataset_name(dataset: DatasetLike) -> str:
-    """As it was given; `in memory` for one that has no name."""
-    return "in memory" if isinstance(dataset, datasets.Dataset) else str(dataset)
-
-
 def open_items(
     dataset: DatasetLike,
     configs: Sequence[str] = (),
@@ -222,62 +234,31 @@ def open_items(
         raise DatasetError(
             f"a dataset in memory is one split, a datasets.Dataset, not a {type(dataset).__name__}"
         )
-    tables = [
-        (config or "default", load_table(dataset, config, split=split, revision=revision))
-        for config in configs or (None,)  # type: ignore[list-item]
-    ]
-    return Items(tables, Path(dataset), needed=needed)
-
-
-def load_table(
-    dataset: str | Path, config: str | None = None, *, split: str, revision: str | None
-) -> datasets.Dataset:
-    """One split of a folder or a Hub repository, as `load_dataset` reads it.
-
-    Raises:
-        DatasetError: It cannot be found, or is not pinned.
-    """
-    with _opening(dataset, revision):
-        return datasets.load_dataset(str(dataset), config, split=split, revision=revision)
-
-
-@contextmanager
-def _opening(dataset: str | Path, revision: str | None) -> Iterator[None]:
-    """Raises DatasetError for a Hub repository without revision and for errors of `datasets`."""
-    if not Path(dataset).is_dir() and revision is None:
-        raise DatasetError(
-            f"{str(dataset)!r} is no folder here; a Hub repository needs --revision, because its "
-            "content may change"
+    items = Items((), needed=needed)
+    there = configs_in(dataset, revision) if configs else []
+    for config in configs or (None,):  # type: ignore[list-item]
+        by_category = config is not None and config not in there and len(there) == 1
+        table, files = load_table(
+            dataset, None if by_category else config, split=split, revision=revision
         )
-    try:
-        yield
-    except yaml.YAMLError as error:
-        raise DatasetError(f"{dataset}: the YAML in its README.md is not readable") from error
-    except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
-        generating = isinstance(error, datasets.exceptions.DatasetGenerationError)
-        reason = f" ({error.__cause__})" if generating and error.__cause__ else ""
-        raise DatasetError(f"{dataset}: {error}{reason}") from error
+        if by_category:
+            table = _of_category(table, str(config), there)
+        items.extend(Items([(config or "default", table)], files=files, needed=needed))
+    return items
 
 
-def configs_in(dataset: DatasetLike, revision: str | None = None) -> list[str]:
-    """Names of a dataset's configs; none for one in memory."""
-    if isinstance(dataset, datasets.Dataset):
-        return []
-    with _opening(dataset, revision):
-        return list(datasets.get_dataset_config_names(str(dataset), revision=revision))
-
-
-def splits_in(
-    dataset: str | Path, configs: Sequence[str] = (), revision: str | None = None
-) -> list[str]:
-    """Names of the splits that every one of these configs has; of the default one when empty.
-
-    Raises:
-        DatasetError: It cannot be found.
-    """
-    with _opening(dataset, revision):
-        splits = [
-            list(datasets.get_dataset_split_names(str(dataset), config, revision=revision))
-            for config in configs or (None,)  # type: ignore[list-item]
-        ]
-    return [name for name in splits[0] if all(name in names for names in splits)]
+def _of_category(
+    table: datasets.Dataset, category: str, configs: Sequence[str]
+) -> datasets.Dataset:
+    """The rows of a category of a dataset that has one config for all of them."""
+    if "category" not in table.column_names:
+        raise DatasetError(f"there is no config {category!r}; there are {configs}")
+    categories = table.select_columns("category")[:]["category"]
+    named = table.features["category"]
+    if isinstance(named, datasets.ClassLabel):
+        categories = [class_name(named, c, f"row {i}: category") for i, c in enumerate(categories)]
+    indices = [index for index, value in enumerate(categories) if value == category]
+    if not indices:
+        there = first_names(sorted({str(value) for value in categories}), most=12)
+        raise DatasetError(f"there is no config or category {category!r}; there are {there}")
+    return table.select(indices)

@@ -19,14 +19,9 @@ from typing import Any
 
 import datasets
 
-from otoscope.audits.items import (
-    DatasetError,
-    DatasetLike,
-    Items,
-    class_name,
-    dataset_name,
-    load_table,
-)
+from otoscope.audits.audio_files import AudioFiles
+from otoscope.audits.items import Items, class_name
+from otoscope.audits.opening import DatasetError, DatasetLike, dataset_name, load_table
 from otoscope.audits.plans import LABEL_COLUMNS, TEXT, Plan, PlanColumns
 from otoscope.audits.running import Audit
 from otoscope.audits.sampling import limited_rows
@@ -76,7 +71,7 @@ def plan(
         DatasetError: What is missing is named: the CSV, a column, clips, an emotion that is none of
             the seven.
     """
-    rows, n_missing = _rows(dataset, split, revision)
+    rows, n_missing, files = _rows(dataset, split, revision)
     if n_missing and not leave_out_missing:
         raise DatasetError(
             f"{n_missing} of {n_missing + len(rows)} utterances of {dataset} have no clip; get "
@@ -89,7 +84,8 @@ def plan(
     chosen, part = limited_rows(rows, limit_dialogues)
     missing = f"{n_missing} utterances without a clip are left out" if n_missing else ""
     table = datasets.Dataset.from_list([dict(row) for row in chosen])
-    items = Items([(AUDIT, table.cast_column("audio", datasets.Audio(decode=False)))])
+    audio = table.cast_column("audio", datasets.Audio(decode=False))
+    items = Items([(AUDIT, audio)], files=files)
     return Plan(
         map(_question, chosen),
         items,
@@ -115,37 +111,49 @@ def _question(row: Mapping[str, Any]) -> Question:
 
 def _rows(
     dataset: DatasetLike, split: str, revision: str | None
-) -> tuple[list[dict[str, Any]], int]:
-    """The rows to ask about, and the number of utterances without a clip."""
+) -> tuple[list[dict[str, Any]], int, AudioFiles]:
+    """The rows to ask about, the number of utterances without a clip, and where clips lie."""
+    files = AudioFiles()
     if not isinstance(dataset, datasets.Dataset):
         table = next(iter(sorted(Path(dataset).rglob(f"{split}_sent_emo.csv"))), None)
         if table is not None:
-            return _rows_of_folder(Path(dataset), table)
+            return (*_rows_of_folder(Path(dataset), table), files)
         if Path(dataset).is_dir() and any(Path(dataset).rglob("*_sent_emo.csv")):
             raise DatasetError(f"{dataset} has no {split}_sent_emo.csv; choose another --split")
         try:
-            dataset = load_table(dataset, split=split, revision=revision)
+            dataset, files = load_table(dataset, split=split, revision=revision)
         except DatasetError as error:
             raise DatasetError(f"no {split}_sent_emo.csv, and no dataset: {error}") from error
-    return list(_rows_of_table(dataset)), 0
+    return list(_rows_of_table(dataset)), 0, files
 
 
 def _rows_of_folder(folder: Path, table: Path) -> tuple[list[dict[str, Any]], int]:
     clips = clips_below(folder)
     rows, missing = [], []
-    with table.open(encoding="utf-8", errors="replace", newline="") as file:
-        lines = csv.DictReader(file)
-        if absent := [name for name in CSV_COLUMNS if name not in (lines.fieldnames or ())]:
-            raise DatasetError(f"{table} lacks the column(s) {absent}; it has {lines.fieldnames}")
-        for number, line in enumerate(lines, start=2):
-            name = _name(line["Dialogue_ID"], line["Utterance_ID"], f"{table}, line {number}")
-            letter = _letter(line["Emotion"], f"{table}, line {number}")
-            if name not in clips:
-                missing.append(name)
-                continue
-            audio = {"path": str(clips[name].resolve()), "bytes": None}
-            rows.append(_row(name, audio, letter, line["Dialogue_ID"], line.get("Speaker")))
+    for where, line in _lines(table):
+        name = _name(line["Dialogue_ID"], line["Utterance_ID"], where)
+        letter = _letter(line["Emotion"], where)
+        if name not in clips:
+            missing.append(name)
+            continue
+        audio = {"path": str(clips[name].resolve()), "bytes": None}
+        rows.append(_row(name, audio, letter, line["Dialogue_ID"], line.get("Speaker")))
     return rows, len(missing)
+
+
+def _lines(table: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The lines of the official CSV, which is no UTF-8 in places, each with where it stands."""
+    try:
+        with table.open(encoding="utf-8", errors="replace", newline="") as file:
+            lines = csv.DictReader(file)
+            if absent := [name for name in CSV_COLUMNS if name not in (lines.fieldnames or ())]:
+                raise DatasetError(
+                    f"{table} lacks the column(s) {absent}; it has {lines.fieldnames}"
+                )
+            for number, line in enumerate(lines, start=2):
+                yield f"{table}, line {number}", line
+    except (OSError, csv.Error) as error:
+        raise DatasetError(f"{table}: not readable as CSV ({error})") from error
 
 
 def clips_below(folder: Path) -> dict[str, Path]:

@@ -15,7 +15,7 @@ from typing import Any
 from otoscope.audits.answer_cache import AnswerCache
 from otoscope.audits.asking import RunProgress, ask
 from otoscope.audits.audio_input import check_audio_input
-from otoscope.audits.items import DatasetLike, dataset_name
+from otoscope.audits.opening import DatasetLike, dataset_name
 from otoscope.audits.plans import Plan
 from otoscope.audits.runs import write_plan
 from otoscope.models.base import description_of

@@ -13,7 +13,7 @@ from typing import Any
 
 import datasets
 
-from otoscope.audits.items import DatasetError, DatasetLike, splits_in
+from otoscope.audits.opening import DatasetError, DatasetLike, splits_in
 from otoscope.audits.perception import plan
 from otoscope.audits.plans import Plan
 from otoscope.errors import first_names

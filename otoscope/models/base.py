@@ -181,6 +181,8 @@ class Model(Protocol):
       check.
     - `check_rows(rows)`: gets the rows of a plan before anything is requested; raises `ModelError`
       for those that it must not be evaluated on, such as its training rows.
+    - `check_questions(questions, whole=…)`: gets the questions of a plan before anything is
+      requested, and whether they cover the dataset; raises `ModelError` for those it cannot answer.
     - `with_settings(max_new_tokens=…)`: the same model with another limit, for the retry on parse
       failure; or `with_retry(policy)` to make that retry itself, see `otoscope.models.retrying`.
     - `stream(request) -> iterator of (index, answer)`: answers in the order in which they arrive.

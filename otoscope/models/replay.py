@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from otoscope.errors import first_names
 from otoscope.models.base import Answer, ModelError, Request, Status
 from otoscope.models.saved_answers import (
     LocatedRow,
@@ -27,17 +28,19 @@ from otoscope.prompts.parts import Question
 
 TEXTS = ("text", "raw_response", "response", "answer")
 NOTHING_SAVED = "no saved answer"
+PUBLISHED_KEY = ("benchmark_clip_id", "category")
 
 Key = tuple[str, ...]
 
 
 class SavedAnswer(NamedTuple):
-    """One row of a file: the answer, the prompt that it answers if known, and where it stands."""
+    """One row of a file: the answer, its prompt and right label if known, and where it stands."""
 
     answer: Answer
     prompt: str | None
     attempt: int
     where: str
+    gold_label: str | None = None
 
 
 class Replay:
@@ -48,8 +51,10 @@ class Replay:
         saved: Mapping[Key, Sequence[SavedAnswer]],
         keys_of: Callable[[Question], Iterable[Key]],
         description: Mapping[str, Any],
+        *,
+        is_published: bool = False,
     ) -> None:
-        self._saved, self._keys_of = saved, keys_of
+        self._saved, self._keys_of, self._is_published = saved, keys_of, is_published
         self.description = dict(description)
 
     def answer(self, questions: Sequence[Request]) -> list[Answer]:
@@ -60,12 +65,62 @@ class Replay:
         rows = [saved for key in self._keys_of(question) for saved in self._saved.get(key, ())]
         if not rows:
             return Answer(None, Status.ERROR, detail=NOTHING_SAVED)
-        wanted = question.prompt.strip()
-        fitting = [row for row in rows if row.prompt is None or row.prompt.strip() == wanted]
+        fitting = _to_prompt(rows, question)
         if not fitting:
             return Answer(None, Status.ERROR, detail=f"{NOTHING_SAVED} to this prompt")
         exact = [row for row in fitting if row.prompt is not None]
         return (exact or fitting)[0].answer
+
+    def check_questions(self, questions: Sequence[Question], *, whole: bool) -> None:
+        """Compares answers in the published layout with the questions, before any is scored.
+
+        Args:
+            questions: All that will be asked.
+            whole: Whether they cover the dataset, so that there is no answer to anything else.
+
+        Raises:
+            ModelError: A question has no answer, or only to another prompt; an answer's
+                `gold_label` differs; an answer is to a clip that is not in the dataset.
+        """
+        if not self._is_published:
+            return
+        absent, known = [], set()
+        for question in questions:
+            keys = list(self._keys_of(question))
+            known.update(keys)
+            rows = [row for key in keys for row in self._saved.get(key, ())]
+            fitting = _to_prompt(rows, question)
+            if not fitting:
+                absent.append(question.question_id)
+                if rows:
+                    raise ModelError(
+                        f"{rows[0].where}: answers the prompt {rows[0].prompt!r}, and "
+                        f"{question.question_id!r} asks {question.prompt!r}; choose its --prompt"
+                    )
+            for row in fitting:
+                if question.label and row.gold_label not in (None, question.label):
+                    raise ModelError(
+                        f"{row.where}: gold_label is {row.gold_label!r}, and the dataset says "
+                        f"{question.label!r} of {question.id!r}; it is another dataset's answer"
+                    )
+        if absent:
+            raise ModelError(
+                f"replay: no saved answer to {len(absent):,} of {len(questions):,} questions: "
+                f"{first_names(absent)}; add them, or ask about one --config or category"
+            )
+        asked = {question.category for question in questions}
+        more = ["|".join(key) for key in self._saved if key not in known and key[-1] in asked]
+        if whole and more:
+            raise ModelError(
+                f"replay: the dataset lacks the clips of {len(more):,} saved answers: "
+                f"{first_names(more)}; give the dataset that they are about"
+            )
+
+
+def _to_prompt(rows: Sequence[SavedAnswer], question: Question) -> list[SavedAnswer]:
+    """The answers to a question's prompt, and those that do not say what they answer."""
+    wanted = question.prompt.strip()
+    return [row for row in rows if row.prompt is None or row.prompt.strip() == wanted]
 
 
 def open_replay(name: str | None, revision: str | None = None) -> Replay:
@@ -84,9 +139,11 @@ def open_replay(name: str | None, revision: str | None = None) -> Replay:
         if len(key) != len(key_columns):
             raise ModelError(f"{where}: has no {' and '.join(key_columns)}")
         answer, attempt = _answer(row, text_column, where), number_in(row, "attempt", where) or 0
-        _add(saved, key, SavedAnswer(answer, text_in(row, "prompt"), attempt, where))
+        prompt, label = text_in(row, "prompt"), text_in(row, "gold_label")
+        _add(saved, key, SavedAnswer(answer, prompt, attempt, where, label))
     description = {"kind": "replay", "files": len(paths), "sha256": digest(paths)}
-    return Replay(saved, _KEYS_OF[key_columns], description)
+    published = key_columns == PUBLISHED_KEY
+    return Replay(saved, _KEYS_OF[key_columns], description, is_published=published)
 
 
 def open_human(name: str | None, revision: str | None = None) -> Replay:
@@ -144,7 +201,7 @@ def _annotated(question: Question) -> list[Key]:
 _KEYS_OF: dict[Key, Callable[[Question], Iterable[Key]]] = {
     ("question_id",): lambda question: [(question.question_id,)],
     ("id",): lambda question: [(question.id,)],
-    ("benchmark_clip_id", "category"): _by_clip,
+    PUBLISHED_KEY: _by_clip,
 }
 
 

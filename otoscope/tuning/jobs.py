@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from otoscope.audits.audio_input import check_audio_input
-from otoscope.audits.items import configs_in, open_items, splits_in
+from otoscope.audits.items import open_items
+from otoscope.audits.opening import configs_in, splits_in
 from otoscope.audits.splits import open_splits
 from otoscope.models.fitted_observer import overlap, source_of
 from otoscope.models.opening import open_model, parse_spec

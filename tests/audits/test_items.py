@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from otoscope.acoustics import codec
-from otoscope.audits.items import DatasetError, Items, configs_in, open_items, splits_in
+from otoscope.audits.items import Items, open_items
+from otoscope.audits.opening import DatasetError, configs_in, splits_in
 from tests.audits.tiny_dataset import RATE, clip, in_memory, row, rows, write
 
 

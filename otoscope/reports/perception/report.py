@@ -8,7 +8,8 @@ No model is called and nothing is downloaded; every number is computed from the 
 from collections.abc import Sequence
 from pathlib import Path
 
-from otoscope.audits.items import DatasetLike, Items
+from otoscope.audits.items import Items
+from otoscope.audits.opening import DatasetLike
 from otoscope.reports.perception.findings import findings
 from otoscope.reports.perception.page import page_values
 from otoscope.reports.perception.reading import PerceptionRun, read_perception

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import datasets
 import pandas as pd
 
-from otoscope.audits.items import DatasetError, DatasetLike, Items, open_items
+from otoscope.audits.items import Items, open_items
+from otoscope.audits.opening import DatasetError, DatasetLike
 from otoscope.reports.perception.reading import PerceptionRun
 from otoscope.reports.scoring import OUTCOMES, UNSCORED
 from otoscope.reports.tables import ReportTable, TableColumn
