@@ -206,6 +206,8 @@ def splits_in(
     Raises:
         DatasetError: It cannot be found.
     """
+    if configs and len(there := configs_in(dataset, revision)) == 1:
+        configs = [config for config in configs if config in there]  # others are categories
     every = [
         _splits_of(dataset, find_dataset(dataset, config, revision))
         for config in configs or (None,)  # type: ignore[list-item]

@@ -108,8 +108,8 @@ class Replay:
                 f"replay: no saved answer to {len(absent):,} of {len(questions):,} questions: "
                 f"{first_names(absent)}; add them, or ask about one --config or category"
             )
-        asked = {question.category for question in questions}
-        more = ["|".join(key) for key in self._saved if key not in known and key[-1] in asked]
+        categories = {question.category for question in questions}
+        more = ["|".join(key) for key in self._saved if key not in known and key[-1] in categories]
         if whole and more:
             raise ModelError(
                 f"replay: the dataset lacks the clips of {len(more):,} saved answers: "

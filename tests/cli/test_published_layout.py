@@ -38,7 +38,7 @@ def change(folder, category, index, cells):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def test_every_clip_is_asked_about_with_its_cluster(published):
+def test_every_clip_is_in_the_run_with_its_cluster(published):
     done = call(published)
     assert done.exit_code == 0, done.output
     assert "24 of 24 questions answered" in done.output
@@ -62,7 +62,7 @@ def test_answers_are_scored_with_intervals_clustered_by_source(published):
     assert {row["n_clusters"] for row in found.values()} == {"3"}
 
 
-def test_a_model_is_asked_about_it_and_a_category_stands_for_a_config(published):
+def test_a_category_stands_for_a_config(published):
     done = call(published, "--config", "echo", "--prompt", "own", model="constant:increase")
     assert done.exit_code == 0, done.output
     run = load_run(published / "run")
