@@ -23,12 +23,12 @@ N_SHOWN = 10
 LONGEST = 300
 MEANINGS = {
     "blind_negation": "a label was taken although a direction is negated (does not increase)",
-    "blind_words": "a direction in words that the rule does not know (increasing, louder)",
+    "blind_words": "a label in words or forms that the rule does not see (increasing, louder)",
     "blind_first_hit": "the first word was taken although a later one contradicts it",
     "refusing": "refuse to answer",
     "uncertain": "hedge",
     "negated": "negate a direction",
-    "unseen": "name a direction in a word that the rule does not know",
+    "unseen": "name a label in a form that the rule does not see",
 }
 
 

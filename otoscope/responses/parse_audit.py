@@ -27,7 +27,7 @@ class ParseAudit(NamedTuple):
     Attributes:
         answers: Distinct texts; rules in the parser's order, the most frequent text first.
         n: How many answers there are.
-        by_rule: Answers for each rule, zeros included.
+        by_rule: Answers for each rule, zeros included; those after thinking where there are any.
         by_shape: Answers for each shape, zeros included.
         marks: Answers for each mark of `Signs`, and `blind`: those with any kind of blindness.
     """
@@ -71,16 +71,20 @@ def audit_texts(
     flags = [None] * len(texts) if text_truncated is None else text_truncated
     if len(flags) != len(texts):
         raise ValueError(f"{len(texts)} texts, but {len(flags)} flags for truncation")
-    rules = (*rule_of.rules, "empty")
+    usual = (*rule_of.rules, "empty")
+    rules = (*usual, *rule_of.rules_after_thinking)
     answers = []
     for (text, cut), n in Counter(zip(texts, map(bool, flags), strict=True)).items():
         label, rule = rule_of(text)
         answers.append(DistinctAnswer(rule, label, n, text, signs_of(text, rule_of, truncated=cut)))
     answers.sort(key=lambda a: (rules.index(a.rule), -a.n, a.text or "", a.text is None, a.signs))
+    by_rule = Counter[str]()
+    for each in answers:
+        by_rule[each.rule] += each.n
     return ParseAudit(
         answers=tuple(answers),
         n=len(texts),
-        by_rule={rule: sum(a.n for a in answers if a.rule == rule) for rule in rules},
+        by_rule={rule: n for rule in rules if (n := by_rule[rule]) or rule in usual},
         by_shape={shape: sum(a.n for a in answers if a.signs.shape == shape) for shape in SHAPES},
         marks={mark: sum(a.n for a in answers if getattr(a.signs, mark)) for mark in MARKS}
         | {"blind": sum(a.n for a in answers if any(getattr(a.signs, mark) for mark in BLIND))},

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from otoscope.responses import PARSERS
+from otoscope.responses.thinking import apart_from_thinking
 
 EXACT_RULE = {"paper": "strict"}  # the published exact-match rate takes the two bare words only
 
@@ -14,7 +15,7 @@ class Reading(NamedTuple):
     Attributes:
         labels: The label, or None where the answer is unparsed.
         rules: The rule that fired.
-        exact: Whether the answer is nothing but an offered word.
+        exact: Whether the answer, apart from its thoughts, is nothing but an offered word.
     """
 
     labels: list[str | None]
@@ -34,9 +35,13 @@ def read_answers(texts: Iterable[str | None], parser: str = "paper") -> Reading:
     parse, words = PARSERS[parser], PARSERS[EXACT_RULE.get(parser, parser)].words
     texts = list(texts)
     parsed = {text: parse(text) for text in set(texts)}
-    bare = {text: text is not None and text.strip().lower() in words for text in parsed}
+    bare = {text: _answer_in(text).strip().lower() in words for text in parsed}
     return Reading(
         [parsed[text].label for text in texts],
         [parsed[text].rule for text in texts],
         [bare[text] for text in texts],
     )
+
+
+def _answer_in(text: str | None) -> str:
+    return apart_from_thinking(text or "").answer

@@ -18,7 +18,9 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from otoscope.responses.base import Parser
+from otoscope.responses.base import AFTER_THINKING, Parser
+from otoscope.responses.letters import LETTERS
+from otoscope.responses.thinking import apart_from_thinking
 from otoscope.responses.words import patterns_of
 
 SHAPES = (
@@ -63,7 +65,10 @@ NEGATED = re.compile(  # up to three words between, in one clause
     rf"\b(?:{NEGATIONS})(?: [\w'-]+){{0,3}} (?:{'|'.join(DIRECTED)})\b", re.IGNORECASE
 )
 WORD = re.compile(r"\w+(?:['-]\w+)*")
+LATIN = r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]"
+JOINED = re.compile(rf"(?<={LATIN})(?=\w)(?!{LATIN})|(?<=\w)(?<!{LATIN})(?={LATIN})")
 NO = re.compile(r"\bno\b( \w)?", re.IGNORECASE)  # before a word it is no answer
+LETTER = re.compile(rf"\b(?:[B-{LETTERS[-1]}]|A(?! [a-z]))\b(?!')")  # "A voice" has an article
 DIRECTED_WORD = re.compile(rf"\b(?:{'|'.join(DIRECTED)})\b", re.IGNORECASE)
 FINAL_MARKS = (".", "!", "?", "。", "…")
 OPENERS = "\"'“‘«([{*# "
@@ -81,6 +86,8 @@ class Signs(NamedTuple):
         unseen: It names a direction in a word that the rule did not see.
         blind_negation: The rule took a label although a direction is negated.
         blind_words: What the rule did not see is all there is, or contradicts the label it took.
+            Its own words count where it does not see them: in other widths ("Ｉｎｃｒｅａｓｅ"), or
+            joined to another script ("答案是increase"); so do letters that are not marked.
         blind_first_hit: The rule took the first word although a later one contradicts it, or took
             the "no" of "there is no difference" for an answer.
     """
@@ -100,34 +107,49 @@ def signs_of(text: str | None, parser: Parser, *, truncated: bool = False) -> Si
 
     An answer is `truncated` if it is known to be cut at the token limit.
     """
-    text = text or ""
-    plain, parsed = _plain(text), parser(text)
-    known = {lb for lb, found in patterns_of(parser.words).items() if found.search(text)}
-    negated, unseen, missed = False, False, False
-    if "increase" in parser.labels:
-        words = {word.lower() for word in DIRECTED_WORD.findall(plain)}
-        over = {DIRECTED.get(word) for word in words if word not in parser.words or not known}
-        negated, unseen = bool(NEGATED.search(plain)), bool(over)
-        missed = unseen and (not known or (parsed.label is not None and over != {parsed.label}))
+    raw = text or ""
+    answer, _, unfinished = apart_from_thinking(raw)
+    plain, parsed = _plain(answer), parser(raw)
+    patterns = patterns_of(parser.words)
+    known = {label for label, found in patterns.items() if found.search(answer)}
+    negated, over = False, set[str | None]()
+    if set(LETTERS) <= set(parser.labels):
+        if parsed.rule.removesuffix(AFTER_THINKING) in ("no letter", "marked letter"):
+            over |= set(LETTER.findall(plain)) - {parsed.label}
+        missed = bool(over)
+    else:
+        over |= {label for label, found in patterns.items() if found.search(plain)} - known
+        if "increase" in parser.labels:
+            words = {word.lower() for word in DIRECTED_WORD.findall(plain)}
+            over |= {DIRECTED.get(word) for word in words if word not in parser.words or not known}
+            negated = bool(NEGATED.search(plain))
+        missed = bool(over) and (not known or (parsed.label is not None and over != {parsed.label}))
+    shown = (raw, _plain(raw)) if unfinished else (answer, plain)
+    first_hit = parsed.rule.removesuffix(AFTER_THINKING) == "first hit"
     opening = WORD.match(plain.lstrip(OPENERS))
     answers_first = opening is not None and opening[0].lower() in parser.words
     no = NO.search(plain) if parsed.label == "no" and not answers_first else None
     return Signs(
-        shape=_shape(text, plain, parser, truncated),
+        shape=_shape(*shown, parser, truncated or unfinished),
         refusing=bool(REFUSING.search(plain)),
         uncertain=bool(DOUBTING.search(plain)),
         negated=negated,
-        unseen=unseen,
+        unseen=bool(over),
         blind_negation=negated and parsed.label is not None,
         blind_words=missed,
-        blind_first_hit=parsed.rule == "first hit" and (len(known) > 1 or bool(no and no[1])),
+        blind_first_hit=first_hit and (len(known) > 1 or bool(no and no[1])),
     )
 
 
 def _plain(text: str) -> str:
-    """Straight apostrophes, single blanks, no underscores and nothing invisible inside words."""
+    """Usual widths, straight apostrophes, single blanks, no underscores, scripts apart.
+
+    Nothing invisible is left inside words, and Latin letters that are joined to letters of another
+    script or to digits stand apart from them.
+    """
     visible = "".join(c for c in text if unicodedata.category(c) != "Cf")
-    return " ".join(visible.replace("’", "'").replace("_", " ").split())
+    usual = unicodedata.normalize("NFKC", visible).replace("’", "'").replace("_", " ")
+    return " ".join(JOINED.sub(" ", usual).split())
 
 
 def _shape(text: str, plain: str, parser: Parser, truncated: bool) -> str:

@@ -131,6 +131,48 @@ def test_what_one_rule_is_blind_to_another_sees():
 @pytest.mark.parametrize(
     ("parser", "text", "blind"),
     [
+        ("paper", "答案是increase。", True),
+        ("paper", "音量increase", True),
+        ("paper", "Ｉｎｃｒｅａｓｅ", True),
+        ("paper", "громкостьincrease", True),
+        ("paper", "2increase", True),
+        ("paper", "increase。", False),
+        ("paper", "increase, 音量decrease", True),
+        ("paper", "éincrease", False),
+        ("yes_no", "答案是yes", True),
+        ("yes_no", "ｎｏ", True),
+        ("ternary", "音量constant", True),
+        ("ternary", "constant", False),
+        ("option_letter", "Grade B.", True),
+        ("option_letter", "Speaker A: angry words. It is neutral", True),
+        ("option_letter", "The answer is B, as A and C are not", True),
+        ("option_letter", "The answer is B", False),
+        ("option_letter", "A happy voice", False),
+        ("option_letter", "C. fear", False),
+        ("option_letter", "(A) or (B)", False),  # it sees the ambiguity
+        ("paper", "<think>is it rising?</think>increase", False),
+        ("paper", "<think>decrease</think>it is rising", True),
+        ("paper", "<think>it is rising", False),
+    ],
+)
+def test_blind_to_other_forms(parser, text, blind):
+    assert signs_of(text, PARSERS[parser]).blind_words is blind
+
+
+def test_thoughts_are_rules_of_their_own():
+    table = audit_texts(["<think>up?</think>increase", "<think>hm", "increase"])
+    assert table.by_rule == {
+        "one direction": 1, "both directions": 0, "no word": 0, "empty": 0,
+        "one direction after thinking": 1, "unfinished thinking": 1,
+    }  # fmt: skip
+    assert table.by_shape["exact"] == 2
+    assert table.by_shape["truncated"] == 1
+    assert table.marks["blind"] == 0
+
+
+@pytest.mark.parametrize(
+    ("parser", "text", "blind"),
+    [
         ("ternary", "It decreases, then stays constant", True),
         ("ternary", "It stays constant.", False),
         ("yes_no", "There is no change over time.", True),

@@ -1,10 +1,15 @@
 """Awkward replies by name, and the contract that every parser has to meet."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from otoscope.responses import PARSERS, Parsed
+from otoscope.responses.signs import signs_of
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "cases" / "answers.tsv"
 
 UP, DOWN = "increase", "decrease"
 PAPER = {
@@ -119,7 +124,79 @@ OPTION_LETTER = {
     "joy": (None, "no letter"),
     "H": (None, "no letter"),
     "AB": (None, "no letter"),
+    "ANSWER: B": ("B", "marked letter"),
+    "Answer:\nB": ("B", "marked letter"),
+    "Answer = D": ("D", "marked letter"),
+    "answer: **E**": ("E", "marked letter"),
+    "The correct option is F": ("F", "marked letter"),
+    "I choose G because of the tone": ("G", "marked letter"),
+    "THE ANSWER IS A HAPPY VOICE": (None, "no letter"),
+    "B。": ("B", "only letter"),
+    "（B）": ("B", "only letter"),
+    "Ｂ": ("B", "only letter"),
+    "答案：（C）": ("C", "marked letter"),
+    "答案是B项": ("B", "marked letter"),
+    "答案：C": ("C", "marked letter"),
+    "- D": ("D", "only letter"),
+    "<answer>B</answer>": ("B", "marked letter"),
+    "It sounds low. <answer>B. joy</answer>": ("B", "marked letter"),
+    "<answer>A happy voice</answer>": (None, "no letter"),
+    '{"answer": "B"}': ("B", "marked letter"),
+    "{'answer': 'B'}": ("B", "marked letter"),
+    "{'A': 0.2, 'B': 0.8}": (None, "several letters"),
+    r"So \boxed{B}": ("B", "marked letter"),
+    r"$\boxed{\text{B}}$": ("B", "marked letter"),
+    "Reasons first.\nB. joy": ("B", "marked letter"),
+    "Speaker A: angry words. It is neutral": (None, "no letter"),
+    "Speaker A: angry words. The answer is B": (None, "several letters"),
+    "Grade A.": (None, "no letter"),
+    "B+": (None, "no letter"),
     "": (None, "empty"),
+}
+THINKING = {
+    ("yes_no", "<think>no?</think>yes"): ("yes", "exact after thinking"),
+    ("yes_no", "no?</think>\n\nYes."): ("yes", "first hit after thinking"),
+    ("yes_no", "<think>\n\n</think>\n\nyes"): ("yes", "exact after thinking"),
+    ("paper", "<think>rise or decrease?</think>\n\nincrease"): (UP, "one direction after thinking"),
+    ("paper", "<think>maybe decrease"): (None, "unfinished thinking"),
+    ("paper", "increase <think>or not"): (None, "unfinished thinking"),
+    ("paper", "<think>increase</think>"): (None, "empty after thinking"),
+    ("paper", "<think>decrease</think> \n"): (None, "empty after thinking"),
+    ("paper", "<think>a</think>increase<think>decrease?</think>"): (
+        UP,
+        "one direction after thinking",
+    ),
+    ("paper", "<THINKING>decrease</Thinking>increase"): (UP, "one direction after thinking"),
+    ("paper", "<thought>decrease</thought>increase"): (UP, "one direction after thinking"),
+    ("paper", "<reasoning>decrease</reasoning><answer>increase</answer>"): (
+        UP,
+        "one direction after thinking",
+    ),
+    ("paper", "<seed:think>decrease</seed:think>increase"): (UP, "one direction after thinking"),
+    ("paper", "[THINK]decrease[/THINK]increase"): (UP, "one direction after thinking"),
+    ("paper", "◁think▷decrease◁/think▷increase"): (UP, "one direction after thinking"),
+    (
+        "paper",
+        "<|START_THINKING|>decrease<|END_THINKING|><|START_RESPONSE|>increase<|END_RESPONSE|>",
+    ): (UP, "one direction after thinking"),
+    (
+        "strict",
+        "<|begin_of_thought|>decrease<|end_of_thought|>"
+        "<|begin_of_solution|>increase<|end_of_solution|>",
+    ): (UP, "exact after thinking"),
+    (
+        "strict",
+        "<|channel|>analysis<|message|>decrease?<|end|><|start|>assistant<|channel|>final"
+        "<|message|>increase<|return|>",
+    ): (UP, "exact after thinking"),
+    ("strict", "<think>decrease</think>increase."): (None, "not exact after thinking"),
+    ("ternary", "<think>up</think>constant"): ("constant", "exact after thinking"),
+    ("option_letter", "<think>A. or C.?</think>B"): ("B", "only letter after thinking"),
+    ("option_letter", "[think]A[/think]Answer: B"): ("B", "marked letter after thinking"),
+    # no tags
+    ("paper", "I think it will increase"): (UP, "one direction"),
+    ("paper", "<increase>"): (UP, "one direction"),
+    ("paper", "increase <|end|>"): (UP, "one direction"),
 }
 TABLES = {
     "paper": PAPER,
@@ -135,6 +212,23 @@ CASES = [(name, text, *want) for name, table in TABLES.items() for text, want in
 @pytest.mark.parametrize(("name", "text", "label", "rule"), CASES)
 def test_awkward_reply(name, text, label, rule):
     assert PARSERS[name](text) == Parsed(label, rule)
+
+
+@pytest.mark.parametrize(("case", "parsed"), THINKING.items())
+def test_the_part_behind_a_thought_is_read(case, parsed):
+    name, text = case
+    assert PARSERS[name](text) == Parsed(*parsed)
+
+
+@pytest.mark.skipif(not SHARED.is_file(), reason="an extra on cases that lie beside the clone")
+def test_cases_beside_the_clone():
+    lines = SHARED.read_text(encoding="utf-8").splitlines()[1:]
+    for name, text, right in (line.split("\t") for line in lines):
+        text = text.replace("\\n", "\n")
+        label = right if right in PARSERS[name].labels else None
+        assert PARSERS[name](text).label == label, text
+        if "audit counts" in right:
+            assert signs_of(text, PARSERS[name]).blind_words
 
 
 def test_every_parser_has_its_awkward_replies_and_all_its_rules_fire():
@@ -178,7 +272,9 @@ VOCABULARY = st.sampled_from(
         *("increaſes", "İncrease", "decreasıng", "ınCREASE", "not", "or", "no", "-", "_", "1"),
     ]
 )
-GLUE = st.sampled_from([" ", "", ", ", ".", "\n", "\u200b", "’", "“", ")", "**"])
+GLUE = st.sampled_from(
+    [" ", "", ", ", ".", "\n", "\u200b", "’", "“", ")", "**", "<think>", "</think>"]
+)
 PHRASES = st.lists(st.tuples(VOCABULARY, GLUE), max_size=8).map(
     lambda pairs: "".join(word + glue for word, glue in pairs)
 )
@@ -191,7 +287,7 @@ def test_never_raises_and_never_leaves_its_labels_and_rules(name, text):
     parser = PARSERS[name]
     parsed = parser(text)
     assert parsed.label in {*parser.labels, None}
-    assert parsed.rule in {*parser.rules, "empty"}
+    assert parsed.rule in {*parser.rules, "empty", *parser.rules_after_thinking}
     assert parser(text) == parsed
 
 
@@ -208,5 +304,5 @@ def test_the_paper_rule_reads_a_subset_of_the_words_of_the_paraphrase_rule(text)
     paper, paraphrase = PARSERS["paper"](text), PARSERS["paraphrase"](text)
     if paper.label is not None:
         assert paraphrase.label in (paper.label, None)
-    if paraphrase.rule == "no word":
-        assert paper.rule == "no word"
+    if paraphrase.rule.startswith("no word"):
+        assert paper.rule == paraphrase.rule

@@ -13,6 +13,7 @@ TEXTS = [
     None,
     "Rise",
     "C",
+    "<think>no</think>increase",
 ]
 
 
@@ -25,9 +26,12 @@ def test_reads_what_the_parser_reads(name):
 @pytest.mark.parametrize(
     ("name", "exact"),
     [
-        ("paper", ["Increase", " decrease\n"]),  # the published rate takes the bare words only
-        ("strict", ["Increase", " decrease\n"]),
-        ("paraphrase", ["Increase", " decrease\n", "Increases", "Rise"]),
+        (
+            "paper",
+            ["Increase", " decrease\n", TEXTS[-1]],
+        ),  # bare words, as published
+        ("strict", ["Increase", " decrease\n", TEXTS[-1]]),
+        ("paraphrase", ["Increase", " decrease\n", "Increases", "Rise", TEXTS[-1]]),
         ("option_letter", ["C"]),
     ],
 )
