@@ -83,12 +83,14 @@ def _resample(
         block = np.stack(
             [np.pad(stretched[i], (0, longest - stretched[i].size)) for i in members], 1
         )
-        # shorter members end in zeros, and so does a short result, as in librosa's pitch_shift
         rate = float(rates[members[0]])
         if rate != 1:
             block = soxr.resample(block, sampling_rate / rate, sampling_rate, quality=QUALITY)
         block = np.pad(block, ((0, max(0, n_samples - len(block))), (0, 0)))
         for i, column in zip(members, np.ascontiguousarray(block[:n_samples].T), strict=True):
+            # as long as soxr makes it alone (rounded, at times one sample short), then zeros, as
+            # in librosa's pitch_shift: in the block the filter rings on
+            column[int(stretched[i].size * rate + 0.5) :] = 0
             out[i] = column
     return out
 
