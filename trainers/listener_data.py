@@ -60,6 +60,8 @@ class ListenerConfig:
         for name in ("n_steps", "batch_size", "learning_rate", "max_norm"):
             if not getattr(self, name) > 0:
                 raise ListenerError(f"{name} must be above 0, not {getattr(self, name)}")
+        if not 0 <= self.seed < 2**63:
+            raise ListenerError(f"seed must be 0 or more and below 2**63, not {self.seed}")
 
     def rate(self, step: int) -> float:
         """The learning rate of a step, counted from 0."""

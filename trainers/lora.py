@@ -133,6 +133,7 @@ def lora(
         config=settings, validation_split=validation, prompt=prompt, clips_per_pass=clips_per_pass,
         checkpointing=gradient_checkpointing and scope != "lm_head",
     )  # fmt: skip
+    job.layers.validate_rank(settings.rank)
     if features is not None:
         group = SingleProcess()
     if group.process_index == 0:

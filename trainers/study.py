@@ -26,12 +26,12 @@ from otoscope.atomic import write_atomic, write_json
 from otoscope.claims import differences, locked
 from otoscope.cli.errors import program
 from otoscope.processes import process_share
+from otoscope.reports.inside.stored_names import STUDY_SCHEMA
 from trainers.study_commands import StudyError, with_current_options
 
 if TYPE_CHECKING:  # needs pydantic, which a core installation lacks
     from trainers.study_config import StudyCommand, StudyConfig
 
-SCHEMA = 1
 LAUNCHER_VARIABLES = (
     "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_", "ACCELERATE_",
 )  # fmt: skip
@@ -210,7 +210,7 @@ def _validate_commands(steps: Sequence[StudyStep], out: Path) -> None:
 
 def _write_record(config: "StudyConfig", steps: Sequence[StudyStep]) -> None:
     about = {
-        "schema": SCHEMA,
+        "schema": STUDY_SCHEMA,
         "config": config.record(),
         "steps": [
             {"name": s.stored_name, "command": list(s.command[1:]), "folder": str(s.folder)}

@@ -16,6 +16,16 @@ StudyCommand = Literal["run", "extract", "probe", "lora"]
 Options = dict[str, bool | int | float | str | list[str]]
 
 
+_EVERYWHERE = ("dataset", "model", "adapter", "limit_sources", "out")
+SET_BY_STUDY: dict[StudyCommand, tuple[str, ...]] = {
+    "run": (*_EVERYWHERE, "config", "split"),
+    "extract": (*_EVERYWHERE, "config", "sites"),
+    "probe": ("features", "test_features", "run", "out"),
+    "lora": (*_EVERYWHERE, "category", "scope"),
+}
+"""Options of each command that follow from the study's own keys, so that steps fit together."""
+
+
 class StudyConfig(BaseModel):
     """What a study does; paths are relative to where it is launched.
 
@@ -65,6 +75,22 @@ class StudyConfig(BaseModel):
         if len(set(names)) < len(names):
             raise ValueError("a category is given twice")
         return names
+
+    @field_validator("options")
+    @classmethod
+    def validate_options(cls, options: dict[StudyCommand, Options]) -> dict[StudyCommand, Options]:
+        """The same options.
+
+        Raises:
+            ValueError: The study sets one of them itself, such as a step's folder.
+        """
+        for command, own in options.items():
+            for name in own:
+                if (plain := name.strip("-").replace("-", "_")) in SET_BY_STUDY[command]:
+                    raise ValueError(
+                        f"the study sets {plain!r} of `{command}` itself; leave it out of options"
+                    )
+        return options
 
     @field_validator("scope")
     @classmethod

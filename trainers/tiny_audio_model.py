@@ -20,6 +20,16 @@ END, PAD, START = "<|im_end|>", "<|endoftext|>", "<|im_start|>"
 AUDIO, AUDIO_BEGIN, AUDIO_END = "<|AUDIO|>", "<|audio_bos|>", "<|audio_eos|>"
 
 
+SIZES = {
+    "width": (8, 1024),
+    "n_encoder_layers": (1, 32),
+    "n_decoder_layers": (1, 32),
+    "n_mels": (1, 128),
+    "window_s": (1, 60),
+}
+"""Smallest and largest values; the model is trained on one core."""
+
+
 @dataclass(frozen=True)
 class TinyModelSize:
     """The size of the model.
@@ -47,6 +57,11 @@ class TinyModelSize:
     spread: float = 0.2
 
     def __post_init__(self) -> None:
+        for name, (low, high) in SIZES.items():
+            if not low <= getattr(self, name) <= high:
+                raise InvalidValue(
+                    f"{name} must be from {low} to {high}, not {getattr(self, name)}"
+                )
         if self.width % (2 * self.n_heads) or self.width < 8:
             raise InvalidValue(
                 f"width {self.width} is not a multiple of twice {self.n_heads} heads, or below 8"

@@ -66,6 +66,12 @@ def audio_input_check(
             for name, one in (("a clip", request), ("silence", silence), ("another clip", other))
         }
         again = model.input_fingerprint(request)
+    for given in (*inputs.values(), again):
+        if not isinstance(given, bytes | bytearray | memoryview):
+            raise ModelError(
+                f"{type(model).__name__}.input_fingerprint returns a {type(given).__name__}, not "
+                "bytes"
+            )
     if again != inputs["a clip"]:
         return AudioInputCheck(
             False, "not checked: the input for one clip varies, so inputs cannot be compared"

@@ -39,6 +39,19 @@ class AdaptedLayers:
         """Number of trainable parameters."""
         return sum(rank * (n_in + n_out) for n_in, n_out in self.shapes.values())
 
+    def validate_rank(self, rank: int) -> None:
+        """Rejects a rank that no layer can use: an update has at most the rank of the layer.
+
+        Raises:
+            TuningError: The largest useful rank is named.
+        """
+        largest = max((min(shape) for shape in self.shapes.values()), default=0)
+        if rank > largest:
+            raise TuningError(
+                f"--lora-rank {rank} is above {largest}, the full rank of the largest of these "
+                "layers; choose a smaller one"
+            )
+
     def kinds(self) -> list[tuple[str, str, int]]:
         """Part, name and number of each kind of layer."""
         return [

@@ -95,6 +95,13 @@ class TestAudioInput:
         with pytest.raises(ModelError, match=r"Fingerprinting\.input_fingerprint raised TypeError"):
             check(Fingerprinting(None))
 
+    @pytest.mark.parametrize("given", [None, "text", 3, [1.0]])
+    def test_one_that_returns_no_bytes_is_named(self, given):
+        kind = type(given).__name__
+        message = f"Fingerprinting.input_fingerprint returns a {kind}, not bytes"
+        with pytest.raises(ModelError, match=message):
+            check(Fingerprinting(lambda samples: given))
+
     def test_a_method_with_its_old_name_is_an_error(self):
         class Old:
             def heard(self, request):

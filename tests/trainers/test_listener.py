@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from otoscope.errors import InvalidValue
 from otoscope.models.base import Answer, Status
 from trainers.listener import LISTENERS, accuracy, validate_no_shared_source
 from trainers.listener_data import FINAL_RATE_SHARE, ListenerConfig, ListenerError
@@ -43,11 +44,30 @@ def test_training_sources_are_not_tested():
         ({"categories": ("echo", "echo")}, "name each category"),
         ({"n_steps": 0}, "n_steps must be above 0, not 0"),
         ({"learning_rate": -1.0}, "learning_rate must be above 0"),
+        ({"seed": -1}, "seed must be 0 or more"),
+        ({"seed": 2**63}, "seed must be 0 or more"),
     ],
 )
 def test_an_invalid_config_is_named(wrong, message):
     with pytest.raises(ListenerError, match=message):
         ListenerConfig(**wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"n_decoder_layers": 0},
+        {"n_decoder_layers": 10**6},
+        {"n_mels": 0},
+        {"n_mels": 10**5},
+        {"window_s": -1},
+        {"width": 10**6},
+    ],
+)
+def test_an_impossible_size_is_named(wrong):
+    ((name, value),) = wrong.items()
+    with pytest.raises(InvalidValue, match=f"{name} must be from .*, not {value}"):
+        TinyModelSize(**wrong)
 
 
 def test_the_rate_rises_and_falls_to_a_tenth():

@@ -89,6 +89,22 @@ def test_options_of_the_file_reach_their_command(tmp_path):
     assert by_name["run-base"][-2:] == ("--preset", "x")
 
 
+@pytest.mark.parametrize(
+    ("command", "option", "value"),
+    [
+        ("lora", "out", "elsewhere"),
+        ("run", "--out", "elsewhere"),
+        ("extract", "limit-sources", 3),
+        ("probe", "test_features", "features/other"),
+        ("lora", "category", "echo"),
+    ],
+)
+def test_options_cannot_change_what_the_study_sets(tmp_path, command, option, value):
+    named = option.strip("-").replace("-", "_")
+    with pytest.raises(ValueError, match=f"the study sets '{named}' of `{command}` itself"):
+        config(tmp_path, options={command: {option: value}})
+
+
 def test_options_of_version_0_1_have_todays_names(tmp_path):
     options = {"lora": {"rank": 4, "batch_size": 8}, "probe": {"split": "grouped"}}
     by_name = {s.name: s.command for s in steps_of(config(tmp_path, options=options))}

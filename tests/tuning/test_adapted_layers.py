@@ -6,7 +6,7 @@ from tiny import torch
 from tiny_others import OTHERS
 
 from otoscope.models.families import FAMILIES
-from otoscope.tuning.adapted_layers import plan_scope
+from otoscope.tuning.adapted_layers import AdaptedLayers, plan_scope
 from otoscope.tuning.config import TrainingConfig, TuningError
 from otoscope.tuning.scopes import SCOPES, LoraScope
 
@@ -126,3 +126,11 @@ class TestRejected:
         model.lm_head = Linear4bit(32, 262, bias=False)
         with pytest.raises(TuningError, match="is a Linear4bit"):
             plan_scope(model, "qwen2_audio", "lm_head")
+
+
+def test_a_rank_that_no_layer_can_use_is_rejected():
+    shapes = {"a": (32, 262), "b": (64, 48)}
+    layers = AdaptedLayers("decoder", "lm_head", {}, shapes, (), tied=False)
+    layers.validate_rank(48)
+    with pytest.raises(TuningError, match="--lora-rank 1000000 is above 48"):
+        layers.validate_rank(1_000_000)

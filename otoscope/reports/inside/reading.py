@@ -22,6 +22,7 @@ from otoscope.probes.alignment import Alignment, AlignmentError, align, validate
 from otoscope.probes.files import site_order
 from otoscope.probes.predictions import ProbeError
 from otoscope.reports.inside.answers import answered_rows
+from otoscope.reports.inside.stored_names import STUDY_SCHEMA
 from otoscope.reports.perception.reading import distinct, read_perception
 from otoscope.reports.perception.scores import selected_prompt
 from otoscope.reports.tables import Record
@@ -177,7 +178,22 @@ def _about(folder: Path) -> dict[str, Any]:
         raise StudyFolderError(f"{path} cannot be read: {error}") from error
     if not isinstance(about, dict):
         raise StudyFolderError(f"{path} is not a JSON object")
+    if fault := _fault_of(about):
+        raise StudyFolderError(f"{path} is no record of a study: {fault}")
     return about
+
+
+def _fault_of(about: Record) -> str:
+    """What keeps a record from being that of a study; empty if nothing does."""
+    if about.get("schema") != STUDY_SCHEMA:
+        return f"schema is {about.get('schema')!r}, not {STUDY_SCHEMA}"
+    if not isinstance(config := about.get("config"), dict):
+        return f"config is {config!r}, not names and values"
+    for key in ("categories", "teach"):
+        names = config.get(key, [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            return f"config.{key} is {names!r}, not a list of categories"
+    return ""
 
 
 def _models(folder: Path, config: Record) -> tuple[str, ...]:

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+STUDY_SCHEMA = 1
+"""Of `study.json`."""
+
 STUDY_KEYS = {
     "other": "other_profile",
     "teach": "fine_tune",

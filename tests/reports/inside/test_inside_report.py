@@ -245,6 +245,22 @@ def test_the_card_of_the_dataset_tells_synthetic_voices(study, tmp_path, tags, e
     assert read_study(study).synthetic is expected
 
 
+@pytest.mark.parametrize(
+    ("record", "fault"),
+    [
+        ({}, "schema is None, not 1"),
+        ({"schema": 7, "config": {}}, "schema is 7, not 1"),
+        ({"schema": 1, "config": ["volume"]}, r"config is \['volume'\], not names and values"),
+        ({"schema": 1, "config": {"categories": "volume"}}, "config.categories is 'volume'"),
+        ({"schema": 1, "config": {"teach": [1]}}, r"config.teach is \[1\], not a list"),
+    ],
+)
+def test_a_record_of_something_else_is_named(tmp_path, record, fault):
+    (tmp_path / "study.json").write_text(json.dumps(record))
+    with pytest.raises(StudyFolderError, match=f"study.json is no record of a study: {fault}"):
+        write_inside(tmp_path)
+
+
 def test_a_folder_without_a_study_is_rejected(tmp_path):
     with pytest.raises(StudyFolderError, match="is not a study"):
         write_inside(tmp_path)
