@@ -11,6 +11,7 @@ from builders.corpora.reading.audio_files import list_audio
 from builders.corpora.reading.item_ids import reject_duplicates, safe_id
 from builders.corpora.reading.metadata_csv import MetadataRow, read_metadata
 from builders.corpora.reading.partition import check_splits, given_splits, leaks, partition
+from builders.corpora.reading.terms import check_terms
 
 METADATA = "metadata.csv"
 
@@ -44,8 +45,10 @@ def open_folder(
         shared_texts: See `partition`.
 
     Raises:
-        CorpusError: No audio, a table that does not fit, or ids that clash.
+        CorpusError: No audio, a table that does not fit, ids that clash, or terms that a card
+            cannot state.
     """
+    check_terms(licence, attribution, language)
     splits, files = check_splits(splits), list_audio(root)
     root = Path(root).expanduser()
     rows, table = _rows(root, metadata)

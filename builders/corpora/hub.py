@@ -15,11 +15,13 @@ from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
 from builders.corpora.reading.dataset_rows import (
     cell_text,
     encoded_audio,
+    reject_revision_of_folder,
     require_revision,
     store_audio,
 )
 from builders.corpora.reading.item_ids import reject_duplicates, safe_id
 from builders.corpora.reading.partition import check_splits, given_splits, leaks, partition
+from builders.corpora.reading.terms import check_terms
 from builders.splits import SPLITS
 from otoscope.folders import cache_folder
 
@@ -36,7 +38,7 @@ COLUMNS = {
 def open_dataset(
     path_or_repo: str | Path,
     *,
-    from_split: str = "test",
+    from_split: str | None = None,
     work_folder: Path | None = None,
     splits: Iterable[str] = ("test",),
     config: str | None = None,
@@ -53,7 +55,7 @@ def open_dataset(
 
     Args:
         path_or_repo: A folder or a Hub repository.
-        from_split: The dataset's own split to read, e.g. `train`.
+        from_split: The dataset's own split to read, e.g. `train`; `test` when None.
         work_folder: Where the audio files go; the cache by default.
         splits: The splits to divide the rows into: any of train, validation and test. A column
             `split` decides where there is one, otherwise `partition`.
@@ -69,13 +71,18 @@ def open_dataset(
         shared_texts: See `partition`.
 
     Raises:
-        CorpusError: An unpinned repository, no such split or column, or no audio in it.
+        CorpusError: An unpinned repository, no such split or column, no audio in it, an argument
+            that this kind of folder has no use for, or terms that a card cannot state.
     """
     splits = check_splits(splits)
+    check_terms(licence, attribution, language)
     if not str(path_or_repo):
         raise CorpusError("--source dataset:PATH_OR_REPO[@REVISION] needs a path or a repository")
     if limit_sources is not None and limit_sources < 1:
         raise CorpusError(f"limit_sources must be at least 1, got {limit_sources}")
+    reject_revision_of_folder(Path(path_or_repo), revision)
+    _reject_unused(Path(path_or_repo), from_split, config)
+    from_split = from_split or "test"
     rows, columns = _stream(path_or_repo, from_split, config, revision, audio_column)
     column_of = {
         field: next((name for name in names if name in columns), "")
@@ -109,6 +116,18 @@ def open_dataset(
             *leaks(divided.clips),
         ),
     )
+
+
+def _reject_unused(path: Path, from_split: str | None, config: str | None) -> None:
+    """Rejects arguments that reading what `save_to_disk` wrote would pass over."""
+    one_split = (path / "state.json").is_file()
+    several = (path / "dataset_dict.json").is_file()
+    if config is not None and (one_split or several):
+        raise CorpusError(
+            f"{path} was saved by `save_to_disk`, without configs: leave out --config"
+        )
+    if from_split is not None and one_split:
+        raise CorpusError(f"{path} holds one split without a name: leave out --from-split")
 
 
 def _read(

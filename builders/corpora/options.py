@@ -31,7 +31,7 @@ class OnError(StrEnum):
 class CorpusOptions:
     """Which corpus, and which part of it; the command-line options of the same names.
 
-    An option at its default counts as not given, and the corpus uses its own default.
+    An option that is None was not given, and the corpus uses its own default.
     """
 
     source: Annotated[
@@ -43,16 +43,22 @@ class CorpusOptions:
         ),
     ] = "voices:40"
     splits: Annotated[
-        str, Option(help="Splits to build, comma-separated: test, train, validation.")
-    ] = "test"
-    selection: Annotated[
-        str,
+        str | None,
         Option(
-            help="Selection of clips: `published` (our draw by the published rules), `frozen` "
-            "(the published list; vctk, loquacious), `all` (every clip; vctk)."
+            help="Splits to build, comma-separated: test, train, validation; `test` when absent."
         ),
-    ] = "published"
-    microphone: Annotated[str, Option(help="Microphone of VCTK 0.92: `mic1` or `mic2`.")] = "mic1"
+    ] = None
+    selection: Annotated[
+        str | None,
+        Option(
+            help="Selection of clips (vctk, loquacious, cv-spontaneous): `published` (default: our "
+            "draw by the published rules), `frozen` (the published list; vctk, loquacious), `all` "
+            "(every clip; vctk)."
+        ),
+    ] = None
+    microphone: Annotated[
+        str | None, Option(help="Microphone of VCTK 0.92: `mic1` (default) or `mic2`.")
+    ] = None
     metadata: Annotated[
         Path | None,
         Option(
@@ -62,13 +68,25 @@ class CorpusOptions:
         ),
     ] = None
     licence: Annotated[
-        str, Option(help="Licence for the card (folder, dataset): a Hub identifier.")
-    ] = "unknown"
-    attribution: Annotated[str, Option(help="Attribution for the card (folder, dataset).")] = ""
-    language: Annotated[str, Option(help="Language code for the card (folder, dataset).")] = ""
-    from_split: Annotated[str, Option(help="Split to read (dataset).")] = "test"
-    config: Annotated[str, Option(help="Dataset config.")] = ""
-    audio_column: Annotated[str, Option(help="Audio column (dataset).")] = "audio"
+        str | None,
+        Option(
+            help="Licence for the card (folder, dataset): a Hub identifier, `unknown` when absent."
+        ),
+    ] = None
+    attribution: Annotated[
+        str | None,
+        Option(help="Attribution for the card (folder, dataset); cc-by and its like demand one."),
+    ] = None
+    language: Annotated[
+        str | None, Option(help="Language code for the card (folder, dataset).")
+    ] = None
+    from_split: Annotated[
+        str | None, Option(help="Split to read (dataset); `test` when absent.")
+    ] = None
+    config: Annotated[str | None, Option(help="Dataset config.")] = None
+    audio_column: Annotated[
+        str | None, Option(help="Audio column (dataset); `audio` when absent.")
+    ] = None
     limit_sources: Annotated[
         int | None,
         Option(
@@ -94,13 +112,13 @@ class CorpusOptions:
     @property
     def split_names(self) -> tuple[str, ...]:
         """The names in `splits`."""
-        return tuple(name for name in self.splits.split(",") if name)
+        splits = "test" if self.splits is None else self.splits
+        return tuple(name.strip() for name in splits.split(",") if name.strip())
 
     def given(self) -> dict[str, Any]:
-        """The options that are not at their defaults, as openers take them."""
-        given = {
-            f.name: value for f in fields(self)[1:] if (value := getattr(self, f.name)) != f.default
-        }
+        """The options that were given, as openers take them."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)[1:]}
+        given = {name: value for name, value in values.items() if value is not None}
         return given | ({"splits": self.split_names} if "splits" in given else {})
 
 
@@ -150,6 +168,21 @@ def verify_corpus(options: CorpusOptions, progress: Progress = SILENT) -> Verifi
 
 
 def _call(table: Mapping[str, str], options: CorpusOptions, progress: Progress) -> Any:
+    function, arguments = checked_call(table, options)
+    if "progress" in signature(function).parameters:
+        arguments["progress"] = progress
+    return function(**arguments)
+
+
+def checked_call(
+    table: Mapping[str, str], options: CorpusOptions
+) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """The function of a corpus, and all its arguments but `progress`.
+
+    Raises:
+        LookupError: There is no such kind.
+        CorpusError: The corpus takes no such option.
+    """
     module, _, name = table[options.kind].partition(":")
     function = getattr(import_module(module), name)
     takes, given = signature(function).parameters, options.given()
@@ -164,9 +197,7 @@ def _call(table: Mapping[str, str], options: CorpusOptions, progress: Progress) 
     if "revision" in takes:
         where, _, revision = where.partition("@")
         arguments["revision"] = revision or None
-    if "progress" in takes:
-        arguments["progress"] = progress
-    return function(where, **arguments)
+    return function, {next(iter(takes)): where, **arguments}
 
 
 def _flags(names: list[str]) -> str:

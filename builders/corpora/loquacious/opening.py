@@ -13,6 +13,7 @@ from builders.corpora.loquacious.rows import (
     listed_rows,
 )
 from builders.corpora.loquacious.selection import SEED
+from builders.corpora.reading.dataset_rows import reject_revision_of_folder
 from builders.corpora.reading.partition import check_splits
 from otoscope.folders import cache_folder
 from otoscope.progress import Progress
@@ -29,8 +30,13 @@ LICENCE_NOTE = (
 
 
 def copy_at(where: str | Path, revision: str | None, work_folder: Path | None) -> LoquaciousSet:
-    """A copy of the set; the original repository and the cache by default."""
+    """The set at a place; the published repository when that is empty.
+
+    Raises:
+        CorpusError: A revision of a folder on this disk.
+    """
     place = str(Path(where).expanduser()) if str(where) else REPOSITORY
+    reject_revision_of_folder(Path(place), revision)
     return LoquaciousSet(place, revision, work_folder or cache_folder() / "streamed")
 
 

@@ -25,6 +25,18 @@ def require_revision(repository: str | Path, revision: str | None) -> None:
         )
 
 
+def reject_revision_of_folder(path: Path, revision: str | None) -> None:
+    """Rejects a revision of something on this disk, which has none.
+
+    Raises:
+        CorpusError: Naming both.
+    """
+    if revision is not None and path.exists():
+        raise CorpusError(
+            f"{path} is on this disk, where nothing has a revision; leave @{revision} out"
+        )
+
+
 def encoded_audio(value: Any) -> tuple[bytes, str]:
     """Encoded bytes of a cell and the path stored with them; empty where there are none."""
     if isinstance(value, bytes):

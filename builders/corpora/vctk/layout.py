@@ -118,19 +118,27 @@ def parse_speakers(text: str) -> tuple[dict[str, VctkSpeaker], list[Skipped]]:
     return speakers, skipped
 
 
-def scan(root: str | Path, *, microphone: str = "mic1") -> VctkFolder:
+def scan(root: str | Path, *, microphone: str | None = None) -> VctkFolder:
     """Lists a VCTK folder without opening any audio file.
 
     Args:
         root: The folder with `speaker-info.txt` in it.
-        microphone: `mic1` or `mic2`; files without a microphone in their name serve for both.
+        microphone: `mic1` or `mic2`, `mic1` when None; files without a microphone in their name
+            serve for both.
 
     Raises:
-        CorpusError: Not a VCTK folder, or nothing in it can be used.
+        CorpusError: Not a VCTK folder, nothing in it can be used, or a microphone is given and no
+            file has one in its name.
     """
+    given, microphone = microphone, microphone or MICROPHONES[0]
     check_option("microphone", microphone, MICROPHONES)
     root = existing_folder(root)
     folder = _audio_folder(root)
+    if given and not any((root / folder).glob("*/*_mic[0-9].*")):
+        raise CorpusError(
+            f"{root}: no file of {folder}/ has a microphone in its name, as those of VCTK 0.92 do; "
+            "leave --microphone out"
+        )
     info = (root / "speaker-info.txt").read_text(encoding="utf-8-sig", errors="replace")
     speakers, skipped = parse_speakers(info)
     if not speakers:

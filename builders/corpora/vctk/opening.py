@@ -12,7 +12,14 @@ from pathlib import Path
 from builders.corpora.base import SILENT, Corpus, CorpusError, Skipped, SourceClip, check_option
 from builders.corpora.reading.partition import carve_validation, check_splits, partition
 from builders.corpora.vctk.frozen import VctkListRow, read_vctk_list
-from builders.corpora.vctk.layout import VctkClip, VctkFolder, VctkRecording, measure, scan
+from builders.corpora.vctk.layout import (
+    MICROPHONES,
+    VctkClip,
+    VctkFolder,
+    VctkRecording,
+    measure,
+    scan,
+)
 from builders.corpora.vctk.selection import (
     EXCLUDED,
     MIN_DURATION_S,
@@ -39,7 +46,7 @@ def open_vctk(
     *,
     splits: Iterable[str] = ("test",),
     selection: str = "published",
-    microphone: str = "mic1",
+    microphone: str | None = None,
     min_duration_s: float | None = None,
     on_error: str = "stop",
     progress: Progress = SILENT,
@@ -53,7 +60,7 @@ def open_vctk(
         root: The folder with `speaker-info.txt` in it.
         splits: Any of train, validation and test.
         selection: `published`, `frozen` or `all`.
-        microphone: `mic1` or `mic2`, for 0.92.
+        microphone: `mic1` or `mic2`, for 0.92; `mic1` when None.
         min_duration_s: Shorter clips are excluded; 3 s for `published`, 0 for `all`. The test
             clips of `frozen` are taken whatever their length.
         on_error: `stop` or `skip` at a clip of the frozen list that is missing.
@@ -83,7 +90,7 @@ def open_vctk(
         synthetic=False,
         sources=clips,
         skipped=folder.skipped + tuple(selector.skipped),
-        notes=(*_notes(folder, microphone), *selector.notes),
+        notes=(*_notes(folder, microphone or MICROPHONES[0]), *selector.notes),
     )
 
 

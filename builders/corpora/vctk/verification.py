@@ -71,7 +71,7 @@ class VctkVerification:
 def verify_vctk(
     root: str | Path,
     *,
-    microphone: str = "mic1",
+    microphone: str | None = None,
     listed: Sequence[VctkListRow] | None = None,
     progress: Progress = SILENT,
 ) -> VctkVerification:
@@ -79,7 +79,7 @@ def verify_vctk(
 
     Args:
         root: The folder with `speaker-info.txt` in it.
-        microphone: `mic1` or `mic2`, for 0.92.
+        microphone: `mic1` or `mic2`, for 0.92; `mic1` when None.
         listed: Another list than the published one.
         progress: Shows how many files have been read.
 

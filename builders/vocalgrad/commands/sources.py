@@ -38,8 +38,8 @@ def verify_sources(
         ),
     ],
     microphone: Annotated[
-        str, typer.Option(help="Microphone of VCTK 0.92: `mic1` or `mic2`.")
-    ] = "mic1",
+        str | None, typer.Option(help="Microphone of VCTK 0.92: `mic1` (default) or `mic2`.")
+    ] = None,
 ) -> None:
     """Compares a corpus with the published list of test clips; exit code 1 where they differ.
 

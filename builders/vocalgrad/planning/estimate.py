@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from builders.corpora import CORPORA
 from builders.corpora.beeps import open_beeps
-from builders.corpora.options import CorpusOptions
+from builders.corpora.options import CorpusOptions, checked_call
 from builders.corpora.voices import SAMPLING_RATE, planned_clips
 from builders.vocalgrad.planning.build_plan import limited_sources
 from builders.vocalgrad.planning.plan import SurveyedClip, VocalGradPlan, chosen_categories
@@ -50,8 +51,9 @@ def plan_without_audio(
 
     Raises:
         LookupError: An unknown category, or one without this profile.
-        CorpusError: More sources than there are sentences for.
+        CorpusError: More sources than there are sentences for, or an option that voices have not.
     """
+    checked_call(CORPORA, options)
     chosen = chosen_categories(categories, profile)
     sources = planned_clips(options.where, options.split_names)
     n = round(TYPICAL_S * SAMPLING_RATE)

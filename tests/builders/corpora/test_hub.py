@@ -126,8 +126,8 @@ def test_saved_datasets_open_too(tmp_path):
     saved = datasets.Dataset(pa.table({"audio": pa.array(ROWS["audio"][:2], AUDIO)}))
     saved.save_to_disk(tmp_path / "one")
     datasets.DatasetDict({"dev": saved}).save_to_disk(tmp_path / "dict")
-    for folder in ("one", "dict"):
-        corpus = open_dataset(tmp_path / folder, from_split="dev", work_folder=tmp_path / "w")
+    for folder, split in (("one", None), ("dict", "dev")):
+        corpus = open_dataset(tmp_path / folder, from_split=split, work_folder=tmp_path / "w")
         assert len(corpus.sources) == 2
 
 

@@ -1,17 +1,30 @@
 """Kinds of corpora, the options that each takes, and how a new one is added."""
 
 import sys
+from dataclasses import fields, replace
 from importlib import import_module
 from inspect import getsource, signature
+from pathlib import Path
 from types import ModuleType
 
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from builders.corpora import CORPORA, VERIFIERS
 from builders.corpora.base import Corpus, CorpusError, SourceClip
-from builders.corpora.options import CorpusOptions, open_corpus, verify_corpus
+from builders.corpora.options import (
+    FOR_EVERY_CORPUS,
+    CorpusOptions,
+    open_corpus,
+    verify_corpus,
+)
+from builders.vocalgrad.planning.estimate import plan_without_audio
 from otoscope.registry import UnknownName
 from tests.builders.corpora.recorded_progress import RecordedProgress
+from tests.builders.own_vctk import LAYOUTS, write_own_vctk
+from tests.builders.tiny_corpus import speak
 
 
 def open_toy(where, *, splits=("test",), language=None, revision=None, progress=None):
@@ -55,22 +68,125 @@ def test_an_option_that_a_corpus_does_not_take_is_rejected(toy):
         open_corpus(CorpusOptions("toy", selection="nonsense", audio_column="sound"))
 
 
+PLACES = {
+    "voices": "voices:3",
+    "vctk": "vctk:{root}/vctk",
+    "folder": "folder:{root}/folder",
+    "dataset": "dataset:{root}/dataset",
+    "loquacious": "loquacious:{root}/folder",
+    "cv-spontaneous": "cv-spontaneous:{root}/folder",
+    "beep": "beep",
+}
+WRONG = {
+    "splits": ("train,tset", "no split 'tset'"),
+    "selection": ("nonsense", "'nonsense'; there are published"),
+    "microphone": ("mic3", "no microphone 'mic3'; there are mic1, mic2"),
+    "metadata": (Path("missing.csv"), "missing.csv: No such file"),
+    "licence": ("cc-by4", "no licence 'cc-by4'; there are cc-by-4.0"),
+    "language": ("English", "no language 'English'"),
+    "from_split": ("trian", "'trian'"),
+    "config": ("nonsense", "'nonsense'"),
+    "audio_column": ("sound", "has no column 'sound'; it has"),
+}
+"""Of every option that only some corpora take: a value that none has, and the complaint.
+
+Any text is an attribution; `limit_sources` and `on_error` are for every corpus.
+"""
+TAKEN = {
+    "voices": {"splits"},
+    "vctk": {"splits", "selection", "microphone"},
+    "folder": {"splits", "metadata", "licence", "attribution", "language"},
+    "dataset": {
+        "splits", "licence", "attribution", "language", "from_split", "config", "audio_column",
+    },
+    "loquacious": {"splits", "selection"},
+    "cv-spontaneous": {"splits", "selection"},
+    "beep": set(),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    root = tmp_path_factory.mktemp("places")
+    speak(root / "folder", n=2)
+    write_own_vctk(root / "vctk", LAYOUTS[1])
+    (root / "dataset").mkdir()
+    cells = [
+        {"bytes": path.read_bytes(), "path": path.name} for path in (root / "folder").iterdir()
+    ]
+    pq.write_table(pa.table({"audio": cells}), root / "dataset" / "test-00000-of-00001.parquet")
+    return {kind: place.format(root=root) for kind, place in PLACES.items()}
+
+
+def test_the_contract_is_about_every_corpus_and_every_option():
+    options = {f.name for f in fields(CorpusOptions)} - {"source", *FOR_EVERY_CORPUS}
+    assert TAKEN.keys() == PLACES.keys() == CORPORA.keys()
+    assert {*WRONG, "attribution"} == options
+
+
+@pytest.mark.parametrize("kind", sorted(PLACES))
+@pytest.mark.parametrize("option", [*WRONG, "attribution"])
+def test_an_option_is_checked_or_rejected_and_never_ignored(places, kind, option, monkeypatch):
+    wrong, complaint = WRONG.get(option, ("Anna", ""))
+    if option in TAKEN[kind]:
+        if complaint:
+            with pytest.raises(CorpusError) as raised:
+                open_corpus(CorpusOptions(places[kind], **{option: wrong}))
+            assert complaint in str(raised.value)
+        else:
+            assert open_corpus(CorpusOptions(places[kind], **{option: wrong})).attribution == wrong
+        return
+    # one that it does not take is rejected whatever its value, also at another corpus's default
+    for value in (wrong, {"splits": "test", "selection": "published"}.get(option, "x")):
+        with pytest.raises(CorpusError) as raised:
+            open_corpus(CorpusOptions(places[kind], **{option: value}))
+        flag = "--" + option.replace("_", "-")
+        assert str(raised.value).startswith(f"--source {kind} does not take {flag}; it takes ")
+
+
 @pytest.mark.parametrize(
-    ("source", "options", "flag"),
+    ("licence", "complaint"),
     [
-        ("folder:x", {"selection": "nonsense"}, "--selection"),
-        ("folder:x", {"microphone": "mic2"}, "--microphone"),
-        ("vctk:x", {"metadata": "x.csv"}, "--metadata"),
-        ("dataset:x", {"selection": "all"}, "--selection"),
-        ("voices:3", {"licence": "cc0-1.0"}, "--licence"),
-        ("loquacious", {"from_split": "train"}, "--from-split"),
-        ("cv-spontaneous:x", {"config": "c"}, "--config"),
-        ("beep", {"splits": "train"}, "--splits"),
+        ("cc-by-4.0", "demands that whoever made the recordings is named: give --attribution"),
+        ("cc-by-nc-sa-3.0", "cc-by-nc-sa-3.0 demands"),
+        ("odc-by", "odc-by demands"),
+        ("cc0-1.0", None),
+        ("other", None),
     ],
 )
-def test_every_corpus_rejects_the_options_of_others(source, options, flag):
-    with pytest.raises(CorpusError, match=f"does not take {flag}; it takes "):
-        open_corpus(CorpusOptions(source, **options))
+@pytest.mark.parametrize("kind", ["folder", "dataset"])
+def test_a_licence_gets_what_it_demands(places, kind, licence, complaint):
+    options = CorpusOptions(places[kind], licence=licence)
+    if complaint is None:
+        assert open_corpus(options).licence == licence
+        return
+    for attribution in (None, "", " "):
+        with pytest.raises(CorpusError, match=complaint):
+            open_corpus(replace(options, attribution=attribution))
+    assert open_corpus(replace(options, attribution="Anna")).licence == licence
+
+
+def test_what_a_place_has_no_use_for_is_rejected(places, tmp_path):
+    with pytest.raises(CorpusError, match="on this disk, where nothing has a revision; leave @v2"):
+        open_corpus(CorpusOptions(places["dataset"] + "@v2"))
+    with pytest.raises(CorpusError, match="leave @v2 out"):
+        open_corpus(CorpusOptions(places["loquacious"] + "@v2"))
+    saved = tmp_path / "saved"
+    datasets.Dataset.from_dict({"audio": [b"RIFF"]}).save_to_disk(saved)
+    for option in ("config", "from_split"):
+        flag = "--" + option.replace("_", "-")
+        with pytest.raises(CorpusError, match=f"leave out {flag}"):
+            open_corpus(CorpusOptions(f"dataset:{saved}", **{option: "train"}))
+    write_own_vctk(tmp_path / "old", LAYOUTS[0])
+    assert open_corpus(CorpusOptions(f"vctk:{tmp_path}/old", selection="all")).sources
+    for function in (open_corpus, verify_corpus):
+        with pytest.raises(CorpusError, match=r"no file of wav48/ has a microphone in its name"):
+            function(CorpusOptions(f"vctk:{tmp_path}/old", microphone="mic1"))
+
+
+def test_a_dry_run_of_voices_checks_the_same():
+    with pytest.raises(CorpusError, match="--source voices does not take --selection"):
+        plan_without_audio(CorpusOptions("voices:3", selection="nonsense"), None, beeps=False)
 
 
 def test_options_for_every_corpus_are_never_rejected(tmp_path, monkeypatch):

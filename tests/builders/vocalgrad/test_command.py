@@ -225,11 +225,13 @@ def test_sources_list(call, speech):
 
 def test_sources_list_and_verify_of_rows(call, tmp_path):
     copy = write_set(tmp_path / "set", ids_of_the_set())
-    for where in (f"loquacious:{copy}", f"loquacious:{copy}@whatever"):
-        code, printed, _ = call("sources", "list", "--source", where, "--selection", "frozen")
-        lines = list(csv.reader(io.StringIO(printed)))[1:]
-        assert code == 0
-        assert [line[2] for line in lines] == [row.clip_id for row in read_loquacious_list()]
+    listed = ("sources", "list", "--selection", "frozen", "--source")
+    code, printed, _ = call(*listed, f"loquacious:{copy}")
+    lines = list(csv.reader(io.StringIO(printed)))[1:]
+    assert code == 0
+    assert [line[2] for line in lines] == [row.clip_id for row in read_loquacious_list()]
+    code, _, printed = call(*listed, f"loquacious:{copy}@whatever")
+    assert (code, "leave @whatever out" in printed) == (2, True)
     code, printed, _ = call("sources", "verify", f"loquacious:{copy}")
     assert code == 1
     assert "0 of 100 listed clips compared, 0 missing, 0 in another row" in printed

@@ -1,0 +1,48 @@
+"""What a user states of a corpus for its card: licence, attribution, language."""
+
+import re
+
+from builders.corpora.base import CorpusError, check_option
+
+LICENCES = frozenset(
+    """
+    afl-3.0 agpl-3.0 apache-2.0 apple-amlr apple-ascl artistic-2.0 bigcode-openrail-m
+    bigscience-bloom-rail-1.0 bigscience-openrail-m bsd bsd-2-clause bsd-3-clause bsd-3-clause-clear
+    bsl-1.0 c-uda cc cc-by-2.0 cc-by-2.5 cc-by-3.0 cc-by-4.0 cc-by-nc-2.0 cc-by-nc-3.0 cc-by-nc-4.0
+    cc-by-nc-nd-3.0 cc-by-nc-nd-4.0 cc-by-nc-sa-2.0 cc-by-nc-sa-3.0 cc-by-nc-sa-4.0 cc-by-nd-4.0
+    cc-by-sa-3.0 cc-by-sa-4.0 cc0-1.0 cdla-permissive-1.0 cdla-permissive-2.0 cdla-sharing-1.0
+    creativeml-openrail-m deepfloyd-if-license ecl-2.0 epl-1.0 epl-2.0 etalab-2.0 eupl-1.1 eupl-1.2
+    fair-noncommercial-research-license gemma gfdl gpl gpl-2.0 gpl-3.0 h-research intel-research isc
+    lgpl lgpl-2.1 lgpl-3.0 lgpl-lr llama2 llama3 llama3.1 llama3.2 llama3.3 llama4 lppl-1.3c mit
+    mpl-2.0 ms-pl ncsa odbl odc-by ofl-1.1 open-mdw openrail openrail++ osl-3.0 other pddl
+    postgresql unknown unlicense wtfpl zlib
+    """.split()  # noqa: SIM905
+)
+"""Identifiers that the Hub knows, https://huggingface.co/docs/hub/repositories-licenses."""
+
+NAMES_ITS_AUTHOR = re.compile(r"cc-by(-|$)|odc-by|odbl")
+"""Licences under which whoever passes the recordings on has to name who made them."""
+
+LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+
+
+def check_terms(licence: str, attribution: str, language: str | None) -> None:
+    """Rejects what a card cannot state.
+
+    Raises:
+        CorpusError: A licence or a language that the Hub does not know, or no attribution where
+            the licence demands one.
+    """
+    if licence not in LICENCES:
+        check_option(
+            "licence", licence, ("cc-by-4.0", "cc0-1.0", "other", "…"),
+            "Take the Hub's identifier, see https://huggingface.co/docs/hub/repositories-licenses; "
+            "`other` for one that the Hub has not",
+        )  # fmt: skip
+    if NAMES_ITS_AUTHOR.match(licence) and not attribution.strip():
+        raise CorpusError(
+            f"the licence {licence} demands that whoever made the recordings is named: give "
+            "--attribution too"
+        )
+    if language is not None and not LANGUAGE.fullmatch(language):
+        raise CorpusError(f"no language {language!r}; it must be an ISO 639 code such as `en`")
