@@ -127,7 +127,7 @@ class FolderKind:
             return record
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise self.error(f"{folder / self.record} is not readable: {error}") from error
 
     def write(self, folder: Path, record: Mapping[str, Any]) -> None:

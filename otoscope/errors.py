@@ -16,6 +16,16 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
+def short(value: object, most: int = 200) -> str:
+    """A value or an error as text for a message, cut where it is long.
+
+    >>> short("ab" * 200, 6)
+    'ababab…'
+    """
+    text = str(value)
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 class InvalidValue(InputError, ValueError):
     """A value that an option, an argument or a row of a dataset cannot have."""
 

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 from otoscope.audits.runs import RunError
 from otoscope.claims import agreed, locked
+from otoscope.errors import short
 from otoscope.models.base import Answer
 
 SYNC_S = 1.0
@@ -100,10 +101,10 @@ def sent_calls(run: Path) -> Iterator[tuple[str, int]]:
                     try:
                         question_id, attempt = json.loads(line)
                         call = str(question_id), int(attempt)
-                    except (ValueError, TypeError) as error:
+                    except (ValueError, TypeError, RecursionError) as error:
                         raise RunError(
-                            f"{path}, line {number}: damaged ({error}); remove the line and run "
-                            "again"
+                            f"{path}, line {number}: damaged ({short(error)}); remove the line and "
+                            "run again"
                         ) from error
                     yield call
 

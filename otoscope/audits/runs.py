@@ -29,12 +29,13 @@ from otoscope.audits.plans import (
     plan_sha256,
 )
 from otoscope.claims import FolderKind, locked
-from otoscope.errors import InputError
-from otoscope.models.base import Status, validate_fields
+from otoscope.errors import InputError, short
+from otoscope.models.base import INT64, Status, validate_fields
 from otoscope.models.retrying import NOT_FINAL
 
 SCHEMA = 2
 READABLE = (1, SCHEMA)
+COUNTS = ("n_tokens_in", "n_tokens_out")
 
 
 class RunError(InputError, RuntimeError):
@@ -142,21 +143,34 @@ def attempts(run: Path) -> Iterator[dict[str, Any]]:
                 if line.endswith(b"\n"):
                     try:
                         attempt = dict(json.loads(line))
+                        for name in COUNTS:
+                            if type(attempt.get(name)) is int and abs(attempt[name]) >= INT64:
+                                attempt[name] = None  # no count: the answer itself is as good
                         _validate_attempt(attempt)
-                    except (ValueError, KeyError, TypeError) as error:
+                    except (ValueError, TypeError, RecursionError) as error:
                         raise RunError(
-                            f"{path}, line {number}: damaged ({error}); remove the line and run "
-                            "again: its question is sent again"
+                            f"{path}, line {number}: damaged ({short(error)}); remove the line and "
+                            "run again: its question is sent again"
                         ) from error
                     yield attempt
 
 
 def _validate_attempt(attempt: Mapping[str, Any]) -> None:
-    """Raises ValueError, KeyError or TypeError for what is no line of answers."""
+    """Raises ValueError or TypeError for what is no line of answers."""
+    if missing := [name for name in ("question_id", "attempt", "status") if name not in attempt]:
+        raise ValueError(f"there is no {missing[0]}")
     Status(attempt["status"])
-    if not isinstance(attempt["question_id"], str) or not isinstance(attempt["attempt"], int):
+    number = attempt["attempt"]
+    if not isinstance(attempt["question_id"], str) or type(number) is not int:
         raise TypeError("question_id is a str, attempt a whole number")
+    if abs(number) >= INT64:
+        raise ValueError("attempt is a number that no run has")
+    if not isinstance(attempt.get("time"), str | None):
+        raise TypeError("time is a str")
     validate_fields({name: value for name, value in attempt.items() if value is not None})
+    for value in attempt.values():
+        if isinstance(value, str):
+            value.encode()  # half a surrogate pair cannot be stored
 
 
 def deciding(lines: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

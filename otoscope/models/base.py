@@ -78,17 +78,28 @@ class Status(StrEnum):
     ERROR = "error"
 
 
+INT64 = 2**63
+"""What a count must be below, to be stored."""
+
+
+def _plain(value: Any) -> Any:
+    """The Python value of a scalar of NumPy or torch."""
+    return value.item() if hasattr(value, "item") else value
+
+
 def _is_number(value: Any) -> bool:
-    value = value.item() if hasattr(value, "item") else value
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Whether it is a number, and one that float64 holds exactly."""
+    value = _plain(value)
+    return isinstance(value, float) or (type(value) is int and abs(value) <= 2**53)
 
 
 def _is_count(value: Any) -> bool:
-    return _is_number(value) and abs(value) < 2**63 and value == int(value)
+    value = _plain(value)
+    return type(value) in (int, float) and abs(value) < INT64 and value == int(value)
 
 
 def _is_flag(value: Any) -> bool:
-    return isinstance(value.item() if hasattr(value, "item") else value, bool)
+    return isinstance(_plain(value), bool)
 
 
 def _is_text(value: Any) -> bool:

@@ -145,7 +145,7 @@ def open_fitted(name: str | None, revision: str | None = None) -> FittedObserver
         content = json.loads(Path(name).read_bytes())
     except OSError as error:
         raise ModelError(f"fitted: {name}: {error.strerror}; {WAY_OUT}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"fitted: {name} is not JSON ({error}); {WAY_OUT}") from None
     if not isinstance(content, dict) or content.get("kind") != KIND:
         raise ModelError(f"fitted: {name} holds no fitted observer; {WAY_OUT}")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from otoscope.errors import first_names
+from otoscope.errors import first_names, short
 from otoscope.models.base import Answer, ModelError, Request, Status
 from otoscope.models.saved_answers import (
     LocatedRow,
@@ -242,6 +242,9 @@ def _columns(name: str | None, rows: Sequence[LocatedRow]) -> tuple[Key, str]:
 
 def _answer(row: SavedRow, text_column: str, where: str) -> Answer:
     """A row's answer. In the published layout a failed one has its exception as raw response."""
+    if isinstance(row.get(text_column), list | dict):
+        kind = type(row[text_column]).__name__
+        raise ModelError(f"{where}: {text_column} is a {kind}, not a text")
     text = "" if row.get(text_column) == "" else text_in(row, text_column)
     status, detail = Status.OK, ""
     if text_in(row, "status") is not None:
@@ -249,7 +252,8 @@ def _answer(row: SavedRow, text_column: str, where: str) -> Answer:
             status = Status(str(row["status"]))
         except ValueError:
             raise ModelError(
-                f"{where}: status {row['status']!r} is none of {[s.value for s in Status]}"
+                f"{where}: status {short(repr(row['status']))} is none of "
+                f"{[s.value for s in Status]}"
             ) from None
         detail = text_in(row, "detail") or ""
     elif text_in(row, "error") not in (None, "False", "false", "0"):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from otoscope.errors import first_line
+from otoscope.errors import first_line, short
 from otoscope.models.base import ModelError
 
 LOG = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ def _jsonl(path: Path) -> Iterator[LocatedRow]:
             continue
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             if not line.endswith(b"\n"):  # its writer was killed
                 LOG.warning("%s: line %d is incomplete and is left out", path, number)
                 return
@@ -112,7 +112,7 @@ def number_in(row: SavedRow, column: str, where: str) -> int | None:
     except ValueError:
         number = math.inf
     if abs(number) >= 2**63:
-        raise ModelError(f"{where}: {column} is {value!r}, which is no number that fits")
+        raise ModelError(f"{where}: {column} is {short(repr(value))}, which is no number that fits")
     return None if math.isnan(number) else int(number)
 
 

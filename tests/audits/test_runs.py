@@ -245,7 +245,9 @@ class TestTheJournal:
         [
             {"status": "asleep"}, {"n_tokens_in": "many"}, {"audio_truncated": "no"}, {"cost": "x"},
             {"first_text": 4}, {"detail": 4}, {"logprobs": [1]}, {"text": 3}, {"attempt": "1"},
-            {"question_id": 7}, {"wall_s": "1"},
+            {"question_id": 7}, {"wall_s": "1"}, {"attempt": True}, {"attempt": 10**30},
+            {"time": 4}, {"wall_s": 10**30}, {"cost": 10**400}, {"text": "\ud83d"},
+            {"detail": "\ud83d"},
         ],
     )  # fmt: skip
     def test_an_answer_of_other_types_is_named(self, run, field):
@@ -257,6 +259,29 @@ class TestTheJournal:
         path.write_text(f"{first}\n{json.dumps(json.loads(second) | field)}\n")
         with pytest.raises(RunError, match=r"rank-000\.jsonl, line 2: damaged"):
             load_run(run)
+
+    @pytest.mark.parametrize("name", ["question_id", "attempt", "status"])
+    def test_what_an_answer_lacks_is_named(self, run, name):
+        line = {"question_id": "a", "attempt": 1, "status": "ok", "text": "increase"}
+        del line[name]
+        (run / "answers" / "rank-000.jsonl").write_text(json.dumps(line) + "\n")
+        with pytest.raises(RunError, match=rf"line 1: damaged \(there is no {name}\)"):
+            load_run(run)
+
+    @pytest.mark.parametrize("suffix", ["jsonl", "sent"])
+    def test_nesting_deeper_than_python_can_read_is_named(self, run, suffix):
+        (run / "answers" / f"rank-000.{suffix}").write_text("[" * 100_000 + "\n")
+        with pytest.raises(RunError, match=rf"rank-000\.{suffix}, line 1: damaged"):
+            list(sent_calls(run) if suffix == "sent" else attempts(run))
+
+    def test_a_count_that_no_file_holds_is_no_count_and_the_answer_stands(self, run):
+        with open_journal(run) as journal:
+            journal.append("a", 1, Answer("increase", n_tokens_in=7))
+        path = run / "answers" / "rank-000.jsonl"
+        line = json.loads(path.read_text()) | {"n_tokens_out": 10**30}
+        path.write_text(json.dumps(line) + "\n")
+        row = load_run(run)[0]
+        assert (row["text"], row["n_tokens_in"], row["n_tokens_out"]) == ("increase", 7, None)
 
     @pytest.mark.parametrize("line", [b"\0\0", b"7", b'["a"]', b'["a", null]'])
     def test_a_damaged_note_of_what_was_sent_is_named(self, run, line):

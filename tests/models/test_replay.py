@@ -260,3 +260,34 @@ class TestHuman:
     def test_rows_that_are_no_annotation(self, tmp_path):
         with pytest.raises(ModelError, match="line 1: no 'item_id'; an annotation has"):
             open_human(write(tmp_path / "x.jsonl", [published()]))
+
+
+NESTED = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        ('"n_tokens_in": 1e400', "line 1: n_tokens_in is 'inf', which is no number that fits"),
+        ('"n_tokens_out": 1' + "0" * 400, "line 1: n_tokens_out is '1000"),
+        ('"attempt": -1e400', "line 1: attempt is '-inf'"),
+        ('"status": 1e400', "line 1: status inf is none of"),
+        ('"text": ["increase"]', "line 1: text is a list, not a text"),
+        ('"text": {"a": 1}', "line 1: text is a dict, not a text"),
+        (f'"text": {NESTED}', "line 1 is not JSON"),
+        (f'"other": {NESTED}', "line 1 is not JSON"),
+        ('"text": 1' + "0" * 5000, "line 1 is not JSON"),
+    ],
+    ids=lambda value: value[:30],
+)
+def test_a_line_that_is_no_answer_is_one_short_message(tmp_path, field, message):
+    fields = {"question_id": '"a|main"', "text": '"increase"'}
+    name, _, value = field.partition(": ")
+    written = ", ".join(f'"{k}": {v}' for k, v in (fields | {name.strip('"'): value}).items())
+    path = tmp_path / "saved.jsonl"
+    path.write_text("{" + written + "}\n")
+    with pytest.raises(ModelError) as raised:
+        open_replay(str(path))
+    assert message in str(raised.value)
+    assert len(str(raised.value)) < len(str(path)) + 350
+    assert "\n" not in str(raised.value)

@@ -174,7 +174,7 @@ def _about(folder: Path) -> dict[str, Any]:
         return {}
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StudyFolderError(f"{path} cannot be read: {error}") from error
     if not isinstance(about, dict):
         raise StudyFolderError(f"{path} is not a JSON object")
