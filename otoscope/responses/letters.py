@@ -1,6 +1,6 @@
 """The parser of answers that name a lettered option.
 
-Source: VocalGrad, appendix on MELD, asks for the letter and scores by probabilities; a rule for
+Source: VocalGrad, appendix C.13, asks for the letter and scores by probabilities; a rule for
 written answers is not published, so this one is ours. A letter counts when it is all there is, or
 when it is marked as an option: at the start of a line, in brackets or quotes, or named as the
 answer. A letter with a point or a colon elsewhere ("Grade A.", "Speaker A: …") is no mark of its
