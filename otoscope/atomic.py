@@ -23,6 +23,9 @@ def write_atomic(
         via: Folder for the temporary file, on the same disk; beside `path` by default. What a kill
             leaves is then in that folder.
         sync: Flush to disk before renaming, so that the file survives a power failure.
+
+    Raises:
+        OSError: The disk is full, for example; it names `path`. What was there before stays.
     """
     if isinstance(content, bytes) and path.is_file() and path.read_bytes() == content:
         return path
@@ -36,6 +39,10 @@ def write_atomic(
             with temporary.open("rb") as file:
                 os.fsync(file.fileno())
         os.replace(temporary, path)
+    except OSError as error:
+        # a full disk names no file, and nobody knows the temporary name
+        error.filename, error.filename2 = os.fspath(path), None
+        raise
     finally:
         temporary.unlink(missing_ok=True)
     return path

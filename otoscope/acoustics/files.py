@@ -1,16 +1,17 @@
 """Renders one audio file to another."""
 
+import errno
 import math
+import os
 from pathlib import Path
 from typing import NamedTuple
-
-import soundfile
 
 from otoscope.acoustics import codec
 from otoscope.acoustics.design import Condition
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.rendering import Rendering, SourceRenderer
 from otoscope.acoustics.spans import Span, decide
+from otoscope.atomic import write_atomic
 
 FORMATS = {".wav": "WAV", ".flac": "FLAC"}
 
@@ -26,6 +27,7 @@ class RenderedFile(NamedTuple):
     span_origin: str
     clipped_fraction: float
     gain: float
+    attenuation_db: float = 0.0
 
     def describe(self) -> str:
         """A few lines for a person."""
@@ -39,6 +41,11 @@ class RenderedFile(NamedTuple):
         # what else happened to the samples, where it did
         if self.rendering.no_effect:
             lines.append("no effect at this rate; only crossfades between segments may be audible")
+        if self.attenuation_db:
+            lines.append(
+                "the source is beyond full scale after decoding: it was attenuated as a whole, by "
+                f"{self.attenuation_db:.1f} dB"
+            )
         if self.clipped_fraction:
             lines.append(f"{100 * self.clipped_fraction:.3f} % of samples were clipped")
         if self.gain < 1:
@@ -57,7 +64,7 @@ def render_file(
     clip_id: str | None = None,
     overwrite: bool = False,
 ) -> RenderedFile:
-    """Reads a file, renders one condition and writes a 16-bit file.
+    """Reads a file, renders one condition and writes a 16-bit file, as a whole or not at all.
 
     Args:
         source: Any audio file.
@@ -75,6 +82,8 @@ def render_file(
     """
     if out.suffix.lower() not in FORMATS:
         raise codec.AudioError(f"{out}: ends in none of {', '.join(FORMATS)}")
+    if out.exists() and not out.is_file():
+        raise codec.AudioError(f"{out}: a device, pipe or folder, which is not written to")
     if out.exists() and (out.samefile(source) or not overwrite):
         way = "write elsewhere" if out.samefile(source) else "--overwrite replaces it"
         raise codec.AudioError(f"{out}: already exists; {way}")
@@ -98,13 +107,16 @@ def render_file(
         category, condition, clip_id=clip_id, profile=profile
     )
     encoded = made.to_pcm()
-    # 16 bits, as everywhere in a build
-    kind = FORMATS[out.suffix.lower()]
+    # 16 bits, as everywhere in a build; the file is there as a whole or not at all
+    content = codec.encode(encoded.pcm, rate, FORMATS[out.suffix.lower()])
     try:
-        soundfile.write(out, encoded.pcm.T, rate, format=kind, subtype="PCM_16")
-    except soundfile.LibsndfileError as error:
-        raise codec.AudioError(f"{out}: cannot be written ({error.error_string})") from error
+        if not out.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        write_atomic(out.resolve(), content)
+    except OSError as error:
+        raise codec.AudioError(f"{out}: cannot be written ({error.strerror or error})") from error
     seconds = (span.start / rate, span.end / rate)
     return RenderedFile(
-        out, made, category, condition, seconds, origin, encoded.clipped_fraction, encoded.gain
-    )
+        out, made, category, condition, seconds, origin, encoded.clipped_fraction, encoded.gain,
+        recording.attenuation_db,
+    )  # fmt: skip

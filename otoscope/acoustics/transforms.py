@@ -161,15 +161,17 @@ class GradientTransform(BaseWaveformTransform):
                 f"{item_id}: audio is {type(audio)}; cast to Audio(decode=False)"
             )
         data = Path(audio["path"]) if audio.get("bytes") is None else audio["bytes"]
-        pcm, rate, bit_depth, _ = codec.read(data, name=item_id)
+        recording = codec.read(data, name=item_id)
+        rate = recording.sampling_rate
         # the span: of the row, or detected
         start_s, end_s, span = row.get("span_start_s"), row.get("span_end_s"), None
         if start_s is not None and end_s is not None:
             span = Span(round(start_s * rate), round(end_s * rate))
         try:
             condition, made, origin = self.render(
-                codec.to_float(pcm), rate, item_id=item_id, span=span, bit_depth=bit_depth
-            )
+                codec.to_float(recording.pcm), rate,
+                item_id=item_id, span=span, bit_depth=recording.bit_depth,
+            )  # fmt: skip
         except NoSpeech:
             if self.on_no_speech != UNCHANGED:
                 raise

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,9 @@ from otoscope.errors import first_names
 from otoscope.models.base import Answer, ModelError, Request, Status, description_of, stream
 from otoscope.models.retrying import ON_ERROR, RetryPolicy
 from otoscope.responses import PARSERS
+
+ATTENUATED = "beyond full scale after decoding, so the clip was attenuated as a whole"
+"""Detail of an answer about a clip that its lossy codec decodes to more than full scale."""
 
 
 @dataclass
@@ -30,6 +33,7 @@ class RunProgress:
         cost: So far, by this process, in the price table's currency; None while unknown.
         stopped: Why it stopped before the end, or empty.
         complaints: Details of errors, each with its count.
+        notes: Details of answers, each with its count.
         statuses: How the calls of this process ended.
     """
 
@@ -43,6 +47,7 @@ class RunProgress:
     stopped: str = ""
     statuses: dict[str, int] = field(default_factory=dict)
     complaints: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
 
 
 def ask(
@@ -130,6 +135,8 @@ class _Dispatcher:
                 raise ModelError(f"the model answered question {index}, which is not open")
             request, key = self.in_flight.pop(index)
             answer = self.retry.settled(self.model, request, answer)
+            if not answer.detail and any(a.attenuation_db for a in request.audio_inputs):
+                answer = replace(answer, detail=ATTENUATED)
             if self.cache:
                 self.cache.put(key, answer)
             self._store(request.question.question_id, answer, request.question.parser)
@@ -225,7 +232,8 @@ class _Dispatcher:
             progress.n_parsed += PARSERS[parser](answer.text).label is not None
         progress.statuses[answer.status.value] = progress.statuses.get(answer.status.value, 0) + 1
         if answer.detail:
-            progress.complaints[answer.detail] += 1
+            is_ok = answer.status is Status.OK
+            (progress.notes if is_ok else progress.complaints)[answer.detail] += 1
         if answer.cost is not None:
             progress.cost = (progress.cost or 0.0) + answer.cost
         self.on_answer(progress)

@@ -144,7 +144,9 @@ class Items:
             raise codec.AudioError(f"row {row_id!r}: the span {span} is not within the clip")
         samples = channels[0] if len(channels) == 1 else channels.mean(axis=0)
         sha256, _ = self._facts_of(row_id, data)
-        return AudioInput(row_id, samples, recording.sampling_rate, sha256, span)
+        return AudioInput(
+            row_id, samples, recording.sampling_rate, sha256, span, recording.attenuation_db
+        )
 
     def facts(self, row_id: str) -> tuple[str, float]:
         """SHA-256 of a row's audio bytes, and its length in seconds; NaN if it is not audio."""

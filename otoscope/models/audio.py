@@ -1,10 +1,8 @@
 """A clip as a model takes it: at the model's rate, as samples or as a file in memory."""
 
-import io
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-import soundfile
 import soxr
 from jaxtyping import Float
 
@@ -95,7 +93,5 @@ def audio_file(audio: AudioInput, sampling_rate: int | None, kind: str = "wav") 
     rate = sampling_rate or audio.sampling_rate
     samples = resampled(audio, rate)
     clipped = np.clip(samples, -1, 1)
-    buffer = io.BytesIO()
-    pcm = codec.round_to_pcm(clipped[None], name=name)[0]
-    soundfile.write(buffer, pcm, rate, format=FORMATS[kind], subtype="PCM_16")
-    return AudioFile(buffer.getvalue(), int(np.sum(clipped != samples)))
+    data = codec.encode(codec.round_to_pcm(clipped[None], name=name), rate, FORMATS[kind])
+    return AudioFile(data, int(np.sum(clipped != samples)))

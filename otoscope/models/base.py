@@ -28,6 +28,8 @@ class AudioInput:
         sampling_rate: In Hz.
         sha256: Of the row's audio bytes; part of the key of the answer cache.
         span_s: Start and end of speech in seconds, or None where the row does not say.
+        attenuation_db: By how much the clip was turned down as a whole, because its codec decodes
+            it to more than full scale; 0 for most.
     """
 
     id: str
@@ -35,6 +37,7 @@ class AudioInput:
     sampling_rate: int
     sha256: str
     span_s: tuple[float, float] | None = None
+    attenuation_db: float = 0.0
 
     @property
     def duration_s(self) -> float:

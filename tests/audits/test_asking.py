@@ -1,5 +1,6 @@
 """Requested once, stored at once, and counted by the plan only."""
 
+import io
 import sqlite3
 import subprocess
 import sys
@@ -8,11 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import soundfile
 
 from otoscope.audits.answer_cache import AnswerCache, cache_key
+from otoscope.audits.asking import ATTENUATED
 from otoscope.audits.journal import sent_calls
 from otoscope.audits.perception import plan, run
 from otoscope.audits.runs import attempts, load_run
+from otoscope.cli.run.session import summary
 from otoscope.models.base import Answer, AudioInput, ModelError, Request, Status
 from otoscope.models.retrying import RetryPolicy
 from otoscope.models.simple import RandomChoice
@@ -169,6 +173,18 @@ class TestDenominators:
         row = load_run(ask.folder)[1]
         assert row["status"] == "error"
         assert "row 'volume-1': cut short" in row["detail"]
+
+    def test_a_clip_beyond_full_scale_after_decoding_is_counted(self, ask):
+        made, mp3 = rows(3), io.BytesIO()
+        square = np.random.default_rng(0).choice([-1.0, 1.0], 16_000)
+        soundfile.write(mp3, square, 16_000, format="MP3", subtype="MPEG_LAYER_III")
+        made[1]["audio"] = mp3.getvalue()
+        progress = ask(RecordingModel(), dataset=in_memory(made))
+        assert progress.statuses == {"ok": 3}
+        assert progress.notes == {ATTENUATED: 1}
+        assert not progress.complaints
+        assert load_run(ask.folder)["detail"][:] == ["", ATTENUATED, ""]
+        assert f"1 answered with a note: {ATTENUATED}" in summary(progress, ask.folder)
 
 
 class TestTheModelFails:

@@ -3,7 +3,10 @@
 import configparser
 import importlib
 import importlib.metadata
+import os
 import re
+import resource
+import signal
 import sys
 from pathlib import Path
 
@@ -104,11 +107,56 @@ class TestRender:
             (text, tmp_path / "out.wav", "text.wav: not readable as audio"),
             (tmp_path / "absent.wav", tmp_path / "out.wav", "absent.wav: No such file"),
             (clip, tmp_path / "out.mp3", "out.mp3: ends in none of .wav, .flac"),
-            (clip, tmp_path / "absent" / "out.wav", "out.wav: cannot be written (System error"),
+            (clip, tmp_path / "absent" / "out.wav", "out.wav: cannot be written (No such file"),
         ):
             done = call("render", source, out, "--category", "volume")
             assert done.exit_code == 2, done.exception
             assert complaint in done.output.replace("\n", "")
+
+    def test_a_full_disk_leaves_the_earlier_file(self, clip, tmp_path):
+        out = tmp_path / "out.wav"
+        out.write_bytes(b"valuable")
+        handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+            done = call("render", clip, out, "--category", "volume", "--overwrite")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            signal.signal(signal.SIGXFSZ, handler)
+        assert done.exit_code == 2
+        assert f"{out}: cannot be written (File too large)" in done.output.replace("\n", "")
+        assert out.read_bytes() == b"valuable"
+        assert sorted(tmp_path.iterdir()) == [out, clip]
+
+    def test_devices_and_pipes(self, clip, tmp_path):
+        pipe = tmp_path / "pipe.wav"
+        os.mkfifo(pipe)
+        for source, out, complaint in (
+            (pipe, tmp_path / "out.wav", "pipe.wav: a device or pipe; write its content to a file"),
+            (Path("/dev/zero"), tmp_path / "out.wav", "/dev/zero: a device or pipe"),
+            (clip, pipe, "pipe.wav: a device, pipe or folder"),
+        ):
+            done = call("render", source, out, "--category", "volume", "--overwrite")
+            assert done.exit_code == 2
+            assert complaint in done.output.replace("\n", "")
+            assert len(done.output.splitlines()) == 1
+        assert pipe.is_fifo()
+
+    def test_a_link_stays_a_link(self, clip, tmp_path):
+        link, target = tmp_path / "link.wav", tmp_path / "target.wav"
+        link.symlink_to(target)
+        assert call("render", clip, link, "--category", "volume").exit_code == 0
+        assert link.is_symlink()
+        assert soundfile.info(target).frames > 0
+
+    def test_a_lossy_source_beyond_full_scale(self, tmp_path):
+        loud, out = tmp_path / "loud.mp3", tmp_path / "out.wav"
+        noise = np.random.default_rng(0).choice([-1.0, 1.0], RATE)
+        soundfile.write(loud, noise, RATE, format="MP3", subtype="MPEG_LAYER_III")
+        peak = np.abs(soundfile.read(loud)[0]).max()
+        done = call("render", loud, out, "--category", "volume", "--span", "0:1")
+        assert f"attenuated as a whole, by {20 * np.log10(peak):.1f} dB" in done.output
 
 
 class TestDoctor:

@@ -5,6 +5,7 @@ attenuated as a whole until its peak fits; nothing is clipped.
 """
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,6 @@ from otoscope.atomic import write_atomic
 
 SAMPLING_RATE = 16_000
 QUALITY = "HQ"
-MAX_PEAK = (codec.FULL_SCALE - 1) / codec.FULL_SCALE
 
 
 class ResampledFile(NamedTuple):
@@ -44,12 +44,26 @@ def resample(source: Path, folder: Path) -> ResampledFile:
     resampled = soxr.resample(mono, sampling_rate, SAMPLING_RATE, quality=QUALITY)
     if resampled.size == 0:
         raise codec.AudioError(f"{source}: too short to be resampled to {SAMPLING_RATE} Hz")
-    peak = float(np.max(np.abs(resampled)))
-    attenuation_db = 0.0
-    if peak > MAX_PEAK:
-        resampled *= MAX_PEAK / peak
-        attenuation_db = 20 * float(np.log10(peak / MAX_PEAK))
+    resampled, attenuation_db = codec.within_full_scale(resampled, most=codec.MAX_PEAK)
     pcm = codec.round_to_pcm(resampled[np.newaxis], name=str(source))
     flac = codec.encode_flac(pcm, SAMPLING_RATE)
     name = f"{source.stem}-{hashlib.sha256(flac).hexdigest()[:16]}.flac"
     return ResampledFile(write_atomic(folder / name, flac), attenuation_db)
+
+
+def attenuation_notes(attenuations_db: Sequence[float], n_clips: int, when: str) -> list[str]:
+    """A sentence for the card about clips that were attenuated; none where none were.
+
+    Args:
+        attenuations_db: Of those clips, in dB.
+        n_clips: Attenuated or not.
+        when: What brought them beyond full scale, e.g. `after decoding`.
+    """
+    if not attenuations_db:
+        return []
+    n = len(attenuations_db)
+    return [
+        f"{n} of {n_clips} clips {'was' if n == 1 else 'were'} beyond full scale {when}, and "
+        f"{'was' if n == 1 else 'were'} attenuated as a whole, by "
+        f"{max(attenuations_db):.1f} dB at most."
+    ]

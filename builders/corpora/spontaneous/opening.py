@@ -20,7 +20,12 @@ from builders.corpora.base import (
 )
 from builders.corpora.reading.item_ids import safe_id
 from builders.corpora.reading.partition import carve_validation, check_splits
-from builders.corpora.reading.resampled import SAMPLING_RATE, ResampledFile, resample
+from builders.corpora.reading.resampled import (
+    SAMPLING_RATE,
+    ResampledFile,
+    attenuation_notes,
+    resample,
+)
 from builders.corpora.spontaneous.layout import Locale, SpontaneousClip, find_tables, read_locale
 from builders.corpora.spontaneous.selection import (
     LANGUAGES,
@@ -179,11 +184,8 @@ def _locale_note(locale: Locale) -> str:
 
 
 def _audio_notes(files: Sequence[ResampledFile]) -> list[str]:
-    notes = [f"Decoded and resampled to {SAMPLING_RATE:,} Hz, channels averaged."]
     attenuations = [file.attenuation_db for file in files if file.attenuation_db]
-    if attenuations:
-        notes.append(
-            f"{len(attenuations)} of {len(files)} clips were beyond full scale after that, and "
-            f"were attenuated as a whole, by {max(attenuations):.1f} dB at most."
-        )
-    return notes
+    return [
+        f"Decoded and resampled to {SAMPLING_RATE:,} Hz, channels averaged.",
+        *attenuation_notes(attenuations, len(files), "after that"),
+    ]

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from builders.building.folder import BuildError
 from builders.corpora.base import Corpus, SourceClip
 from builders.corpora.options import OnError
+from builders.corpora.reading.resampled import attenuation_notes
 from builders.splits import SORTED_SPLITS
 from builders.vocalgrad.planning.corrections import Correction
 from builders.vocalgrad.planning.plan import VocalGradPlan, chosen_categories
@@ -27,7 +29,7 @@ class PlannedBuild(NamedTuple):
     Attributes:
         plan: What the build will hold.
         survey: The result of reading the sources, without the beeps.
-        corpus: Where the sources come from.
+        corpus: Where the sources come from; its notes have what reading them showed.
     """
 
     plan: VocalGradPlan
@@ -93,6 +95,8 @@ def plan_build(
             "choose other --categories, or take other sources"
         )
     tones = survey(beeps.sources, design=design).sources if beeps else ()
+    louder = attenuation_notes(seen.attenuations_db, len(seen.sources), "after decoding")
+    corpus = replace(corpus, notes=(*corpus.notes, *louder))
     return PlannedBuild(
         VocalGradPlan(design.categories, profile, seen.sources, tones), seen, corpus
     )

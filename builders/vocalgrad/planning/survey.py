@@ -34,12 +34,14 @@ class Survey(NamedTuple):
         rejected: Those that cannot, and why.
         doubtful: Those used with a span that should be checked, detected or listed.
         dropped: Those that a person left out by a correction.
+        attenuations_db: Of those whose codec decodes them to more than full scale.
     """
 
     sources: tuple[SurveyedClip, ...]
     rejected: tuple[Skipped, ...]
     doubtful: tuple[Skipped, ...]
     dropped: tuple[Skipped, ...] = ()
+    attenuations_db: tuple[float, ...] = ()
 
 
 def survey(
@@ -71,7 +73,7 @@ def survey(
     unknown = sorted(set(corrections) - {s.clip_id for s in known or sources})
     if unknown:
         raise CorpusError(f"corrections name clips that are not among the sources: {unknown[:5]}")
-    usable, rejected, doubtful, dropped = [], [], [], []
+    usable, rejected, doubtful, dropped, attenuations_db = [], [], [], [], []
     for source in sources:
         correction = corrections.get(source.clip_id)
         if correction is not None and correction.span_s is None:
@@ -79,16 +81,20 @@ def survey(
             on_source()
             continue
         try:
-            clip, problems = _survey_one(source, policies, correction, design)
+            recording = codec.read(source.path)
+            clip, problems = _survey_one(source, recording, policies, correction, design)
         except (codec.AudioError, CorpusError) as error:
             rejected.append(Skipped(source.clip_id, str(error)))
         else:
             usable.append(clip)
+            attenuations_db += [recording.attenuation_db] * (recording.attenuation_db > 0)
             if problems:
                 why = f"{', '.join(problems)}; span {clip.span_origin}"
                 doubtful.append(Skipped(source.clip_id, why))
         on_source()
-    return Survey(tuple(usable), tuple(rejected), tuple(doubtful), tuple(dropped))
+    return Survey(
+        tuple(usable), tuple(rejected), tuple(doubtful), tuple(dropped), tuple(attenuations_db)
+    )
 
 
 def decode(clip: SurveyedClip) -> codec.Recording:
@@ -119,9 +125,12 @@ def renderer_of(recording: codec.Recording, span: tuple[int, int]) -> SourceRend
 
 
 def _survey_one(
-    source: SourceClip, policies: Policies, correction: Correction | None, design: Design | None
+    source: SourceClip,
+    recording: codec.Recording,
+    policies: Policies,
+    correction: Correction | None,
+    design: Design | None,
 ) -> tuple[SurveyedClip, list[str]]:
-    recording = codec.read(source.path)
     rate, (n_channels, n_samples) = recording.sampling_rate, recording.pcm.shape
     if rate > MAX_SAMPLING_RATE:
         raise CorpusError(

@@ -108,6 +108,9 @@ def summary(progress: Any, out: Path) -> str:
         )
     for detail, n in progress.complaints.most_common(1):
         lines.append(f"{n:,} failed with: {detail}")
+    lines += [
+        f"{n:,} answered with a note: {detail}" for detail, n in progress.notes.most_common(2)
+    ]
     if again:
         lines.append(f"run again to retry the {again:,} that ended in timeout or error")
     if progress.n_answered:

@@ -278,6 +278,19 @@ def test_an_unusable_file_is_named_and_left_out_on_demand(speech, out, name):
     assert built.n_rows_made == 2 * 24 + 2
 
 
+def test_a_lossy_source_beyond_full_scale_is_turned_down_and_counted(speech, out):
+    samples, rate = soundfile.read(speech / "clip1.wav")
+    (speech / "clip1.wav").unlink()
+    loud = np.clip(samples * 0.99 / np.abs(samples).max() * 20, -0.99, 0.99)
+    soundfile.write(speech / "clip1.mp3", loud, rate, format="MP3", subtype="MPEG_LAYER_III")
+    peak = np.abs(soundfile.read(speech / "clip1.mp3")[0]).max()
+    built_from(speech, out, categories=["volume"])
+    assert (
+        "- 1 of 3 clips was beyond full scale after decoding, and was attenuated as a whole, by "
+        f"{20 * np.log10(peak):.1f} dB at most."
+    ) in (out / "README.md").read_text().splitlines()
+
+
 def test_8_bit_stereo_other_rates_and_tiny_clips_are_taken(tmp_path, out):
     speech = speak(tmp_path / "speech", n=1)
     samples, _ = soundfile.read(speech / "clip0.wav")
