@@ -102,7 +102,7 @@ def _columns(run: ScoredRun) -> tuple[list[str], list[str | None], list[str]]:
 
 
 def _scores(runs: Sequence[ScoredRun]) -> ReportTable:
-    rows = []
+    rows: list[dict[str, Any]] = []
     _, baseline, _ = _columns(runs[0])
     for run in runs:
         labels, predictions, dialogues = _columns(run)
@@ -114,12 +114,14 @@ def _scores(runs: Sequence[ScoredRun]) -> ReportTable:
             "n_dialogues": len(set(dialogues)),
             "n_unanswered": predictions.count(None),
             **{key: f1[key] for key in ("macro_f1", "macro_f1_low", "macro_f1_high")},
+            **_macro_means(labels, predictions),
             "best_constant": f1["best_constant"],
             **named_interval("accuracy", accuracy),
         }
         if run is not runs[0]:
             change = macro_f1_difference(labels, predictions, baseline, LETTERS, dialogues)
             row |= named_interval("change", change)
+            row["relative_change"] = _relative(row["macro_f1"], rows[0]["macro_f1"])
         rows.append(row)
     columns = (
         RUN,
@@ -128,22 +130,48 @@ def _scores(runs: Sequence[ScoredRun]) -> ReportTable:
         TableColumn("n_unanswered", "no prediction", "count"),
         *with_interval("macro_f1", "macro F1, %"),
         TableColumn("best_constant", "chance: constant answer, %", "share"),
-        *with_interval("change", "change from the first run, points"),
+        *with_interval("change", "change of macro F1 from the first run, points"),
+        TableColumn("relative_change", "in per cent of the first run's", "share"),
+        TableColumn("macro_precision", "macro precision, %", "share"),
+        TableColumn("macro_recall", "macro recall, %", "share"),
         *with_interval("accuracy", "accuracy, %"),
     )
     notes = (
         "The prediction is the option letter with the largest logit at the last input position; "
-        "ties go to the earliest. Macro F1 is the unweighted mean over emotions. Intervals "
+        "ties go to the earliest. Macro F1, precision and recall are unweighted means over the "
+        "emotions that occur; the precision of one that is never predicted is 0. Intervals "
         "resample whole dialogues.",
     )
     return ReportTable("meld_scores", "Emotion recognition", columns, tuple(rows), notes)
 
 
+def _macro_means(labels: list[str], predictions: list[str | None]) -> dict[str, float]:
+    """Mean precision and recall over the emotions that occur."""
+    scores = [s for s in class_scores(labels, predictions, LETTERS).values() if s.n]
+    return {
+        "macro_precision": float(np.mean([score.precision for score in scores])),
+        "macro_recall": float(np.mean([score.recall for score in scores])),
+    }
+
+
+def _relative(value: float | None, baseline: float | None) -> float | None:
+    """Change relative to a baseline; None where that is 0 or not defined.
+
+    >>> _relative(0.3, 0.4), _relative(0.3, 0.0)
+    (-0.25, None)
+    """
+    if not baseline or value is None:
+        return None
+    return round(value / baseline - 1, 12)
+
+
 def _by_emotion(runs: Sequence[ScoredRun]) -> ReportTable:
+    scores = [class_scores(*_columns(run)[:2], LETTERS) for run in runs]
     rows = [
         {"run": run.name, "emotion": EMOTIONS[letter], **score._asdict()}
-        for run in runs
-        for letter, score in class_scores(*_columns(run)[:2], LETTERS).items()
+        | ({"relative_change": _relative(score.f1, scores[0][letter].f1)} if own else {})
+        for own, run in enumerate(runs)
+        for letter, score in scores[own].items()
     ]
     columns = (
         RUN,
@@ -152,6 +180,7 @@ def _by_emotion(runs: Sequence[ScoredRun]) -> ReportTable:
         TableColumn("precision", "precision, %", "share"),
         TableColumn("recall", "recall, %", "share"),
         TableColumn("f1", "F1, %", "share"),
+        TableColumn("relative_change", "change of F1 in per cent of the first run's", "share"),
     )
     return ReportTable("meld_by_emotion", "By emotion", columns, tuple(rows))
 

@@ -51,6 +51,12 @@ def test_scores_worked_by_hand(runs):
     assert base["macro_f1"] == pytest.approx((6 / 9 + 4 / 5 + 0) / 3)
     # tuned: neutral 1 of 2 and 4, 2/6; joy 2 of 5 and 2, 4/7; sadness 1 of 1 and 2, 2/3
     assert tuned["macro_f1"] == pytest.approx((2 / 6 + 4 / 7 + 2 / 3) / 3)
+    # tuned: precision neutral 1/2, joy 2/5, sadness 1/1; recall neutral 1/4, joy 2/2, sadness 1/2
+    assert tuned["macro_precision"] == pytest.approx((1 / 2 + 2 / 5 + 1) / 3)
+    assert tuned["macro_recall"] == pytest.approx((1 / 4 + 1 + 1 / 2) / 3)
+    # base: precision neutral 3/5, joy 2/3, sadness never predicted
+    assert base["macro_precision"] == pytest.approx((3 / 5 + 2 / 3 + 0) / 3)
+    assert tuned["relative_change"] == pytest.approx(tuned["macro_f1"] / base["macro_f1"] - 1)
     assert tuned["change"] == pytest.approx(tuned["macro_f1"] - base["macro_f1"])
     assert tuned["change_low"] < tuned["change"] < tuned["change_high"]
     assert "change" not in base
@@ -64,6 +70,10 @@ def test_precision_recall_and_f1_of_each_emotion(runs):
     joy = rows["tuned", "joy"]
     assert (joy["n"], joy["precision"], joy["recall"]) == (2, 2 / 5, 1.0)
     assert rows["base", "fear"]["f1"] == 0.0
+    # joy: F1 4/5 before, 4/7 after
+    assert joy["relative_change"] == pytest.approx(4 / 7 / (4 / 5) - 1)
+    assert rows["tuned", "sadness"]["relative_change"] is None
+    assert "relative_change" not in rows["base", "joy"]
     assert len(rows) == 14
 
 
