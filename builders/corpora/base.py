@@ -20,9 +20,6 @@ class CorpusError(InputError, ValueError):
 class SourceClip:
     """One unmodified clip.
 
-    Names of fields are part of the fingerprint of a build: adding or renaming one makes every
-    unfinished build another build.
-
     Attributes:
         item_id: The published item id, e.g. `p226_01`; unique in its split.
         clip_id: The corpus's own clip id, e.g. `p226_106`.
@@ -35,6 +32,7 @@ class SourceClip:
         transcript: White space collapsed; empty where unknown.
         span_s: Start and end of speech in seconds where a list gives them, else None.
         doubt: Why the given span should be reviewed; empty if there is no reason.
+        gender, accent: Of the speaker as the corpus states them; empty where it does not.
     """
 
     item_id: str
@@ -47,6 +45,8 @@ class SourceClip:
     transcript: str = ""
     span_s: tuple[float, float] | None = None
     doubt: str = ""
+    gender: str = ""
+    accent: str = ""
 
 
 class Skipped(NamedTuple):

@@ -37,7 +37,8 @@ def open_folder(
         splits: Any of train, validation and test.
         metadata: A CSV with the column `file_name` (relative to `root`) and any of `item_id`,
             `clip_id`, `speaker_id`, `sentence_id`, `transcript` or `text`, `split`, `onset_sec`,
-            `offset_sec`. By default `metadata.csv` in the folder, if there is one.
+            `offset_sec`, `gender`, `accent`. By default `metadata.csv` in the folder, if
+            there is one.
         licence: Hub licence identifier.
         attribution: Who made the recordings.
         language: ISO 639-1 code.
@@ -121,6 +122,7 @@ def _clip(file_name: str, path: Path, row: MetadataRow) -> SourceClip:
     return SourceClip(
         item_id, row.clip_id or item_id, row.split, 0, path,
         row.speaker_id, row.sentence_id, row.transcript, row.span_s,
+        gender=row.gender, accent=row.accent,
     )  # fmt: skip
 
 

@@ -31,6 +31,8 @@ COLUMNS = {
     "sentence_id": ("sentence_id",),
     "transcript": ("transcript", "text", "sentence"),
     "split": ("split",),
+    "gender": ("gender", "sex"),
+    "accent": ("accent", "accents"),
 }
 """The columns that may hold each field; the first one that is there counts."""
 
@@ -197,4 +199,5 @@ def _clip(number: int, cells: dict[str, str], path: Path) -> SourceClip:
     return SourceClip(
         item_id, item_id, split, 0, path,
         cells.get("speaker_id", ""), cells.get("sentence_id", ""), cells.get("transcript", ""),
+        gender=cells.get("gender", ""), accent=cells.get("accent", ""),
     )  # fmt: skip

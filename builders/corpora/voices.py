@@ -36,6 +36,7 @@ SENTENCES = tuple(
 ENGINE = VOICES["kokoro"]
 SAMPLING_RATE = ENGINE.sampling_rate_hz
 SPEED = 0.9  # at 1.0 the shorter sentences fall under 3 s
+ACCENT = "Japanese"  # of the recordings that the voices were made from
 PEAK_DBFS = -6.0
 SILENCE_DB = -60.0  # relative to the peak, of a 10 ms frame; Kokoro's own pauses are below -80
 FADE_S = 0.010
@@ -65,19 +66,15 @@ def open_voices(
             missing or not of the pinned version.
     """
     splits = check_splits(splits)
-    planned = planned_clips(n_sources, splits)
-    folder = (work_folder or cache_folder()) / "voices"
+    planned = planned_clips(n_sources, splits, work_folder)
     engine = None
-    clips = []
     try:
         ENGINE.check_packages()
         with progress.bar("Synthesising", len(planned)) as step:
             for clip in planned:
-                path = folder / file_name(clip)
-                if not _is_complete(path):
+                if not is_complete(clip.path):
                     engine = engine or ENGINE()
-                    write_atomic(path, _synthesise(engine, clip))
-                clips.append(replace(clip, path=path))
+                    write_atomic(clip.path, _synthesise(engine, clip))
                 step()
     except SpeechError as error:
         raise CorpusError(
@@ -89,13 +86,15 @@ def open_voices(
         attribution=ATTRIBUTION,
         language="en",
         synthetic=True,
-        sources=tuple(clips),
+        sources=tuple(planned),
         notes=(*NOTES, TEST_ALONE if splits == ("test",) else TEST_AND_TRAIN),
     )
 
 
-def planned_clips(n_sources: int | str, splits: Iterable[str]) -> list[SourceClip]:
-    """The clips of `open_voices` before synthesis, without a path; each voice has other sentences.
+def planned_clips(
+    n_sources: int | str, splits: Iterable[str], work_folder: Path | None = None
+) -> list[SourceClip]:
+    """The clips of `open_voices`, with the paths that they get; each voice has other sentences.
 
     >>> [clip.item_id for clip in planned_clips(3, ["test"])]
     ['jf_alpha_s001', 'jf_gongitsune_s002', 'jf_nezumi_s003']
@@ -118,10 +117,12 @@ def planned_clips(n_sources: int | str, splits: Iterable[str]) -> list[SourceCli
     validation = frozenset(_item_id(*utterance) for utterance in train)
     if "train" in splits:
         validation = carve_validation(validation) if "validation" in splits else frozenset()
-    return [
+    folder = (work_folder or cache_folder()) / "voices"
+    clips = [
         _clip("validation" if _item_id(*utterance) in validation else "train", at, *utterance)
         for at, utterance in enumerate(train)
     ] + [_clip("test", at, *utterance) for at, utterance in enumerate(test)]
+    return [replace(clip, path=folder / file_name(clip)) for clip in clips]
 
 
 def _item_id(voice: str, number: int) -> str:
@@ -130,7 +131,10 @@ def _item_id(voice: str, number: int) -> str:
 
 def _clip(split: str, position: int, voice: str, number: int) -> SourceClip:
     item_id, sentence = _item_id(voice, number), SENTENCES[number - 1]
-    return SourceClip(item_id, item_id, split, position, Path(), voice, f"s{number:03d}", sentence)
+    return SourceClip(
+        item_id, item_id, split, position, Path(), voice, f"s{number:03d}", sentence,
+        gender=voice[1].upper(), accent=ACCENT,
+    )  # fmt: skip
 
 
 def pair(
@@ -201,7 +205,8 @@ def _trim(speech: Float[np.ndarray, " n_samples"]) -> Float[np.ndarray, " n_trim
     return trimmed
 
 
-def _is_complete(path: Path) -> bool:
+def is_complete(path: Path) -> bool:
+    """Whether a clip was synthesised before."""
     try:
         return path.exists() and codec.read(path).sampling_rate == SAMPLING_RATE
     except codec.AudioError:

@@ -102,7 +102,7 @@ def open_loquacious(
         clips.append(
             SourceClip(
                 each.item_id, each.clip_id, "test", position, path,
-                row.speaker_id, "", row.transcript, each.span_s, each.doubt,
+                row.speaker_id, "", row.transcript, each.span_s, each.doubt, row.gender,
             )
         )  # fmt: skip
     notes = [origin.format(len(clips), len(selected)), LICENCE_NOTE]

@@ -29,7 +29,7 @@ from otoscope.progress import Progress
 REPOSITORY = "speechbrain/LoquaciousSet"
 CONFIG, SPLIT = "clean", "test"
 AUDIO = "wav"
-COLUMNS = ("ID", "spk_id", "text", AUDIO)
+COLUMNS = ("ID", "spk_id", "sex", "text", AUDIO)
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -50,6 +50,7 @@ class StoredRow(NamedTuple):
     speaker_id: str
     transcript: str
     file: str
+    gender: str = ""
 
 
 class LoquaciousSet(NamedTuple):
@@ -115,7 +116,8 @@ class LoquaciousSet(NamedTuple):
                     if data:
                         file = store_audio(self.work_folder, data, stored_path).name
                         speaker_id, text = cell_text(row["spk_id"]), cell_text(row["text"])
-                        stored[match.item_id] = StoredRow(number, speaker_id, text, file)
+                        gender = cell_text(row["sex"])
+                        stored[match.item_id] = StoredRow(number, speaker_id, text, file, gender)
                 step()
                 if number >= last and len(stored) == len(selected):
                     break

@@ -25,6 +25,8 @@ class MetadataRow:
     transcript: str = ""
     split: str = ""
     span_s: tuple[float, float] | None = None
+    gender: str = ""
+    accent: str = ""
 
 
 def read_metadata(path: Path) -> dict[str, MetadataRow]:
@@ -87,6 +89,8 @@ def _row(where: str, raw: dict[str | None, str | list[str] | None]) -> MetadataR
         transcript=cells.get("transcript", "") or cells.get("text", ""),
         split=split,
         span_s=_span(cells, where),
+        gender=cells.get("gender", ""),
+        accent=cells.get("accent", ""),
         **ids,
     )
 

@@ -28,6 +28,7 @@ class SpontaneousClip(NamedTuple):
     transcription: str
     duration_s: float
     path: Path
+    gender: str = ""
 
     @property
     def speaker_id(self) -> str:
@@ -113,6 +114,7 @@ def read_locale(name: str, table: Path, *, below_s: float) -> Locale:
                 " ".join(row["transcription"].split()),
                 duration_s,
                 folder / file_name,
+                " ".join((row.get("gender") or "").split()),
             )
     return Locale(name, table.parent.name, len(rows), tuple(clips.values()), dict(excluded))
 

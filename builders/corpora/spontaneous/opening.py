@@ -143,7 +143,7 @@ def _selected(draws: dict[str, LocaleDraw], splits: tuple[str, ...]) -> list[Sou
 def _source_clip(item_id: str, split: str, position: int, clip: SpontaneousClip) -> SourceClip:
     return SourceClip(
         item_id, safe_id(clip.path.stem), split, position, clip.path,
-        clip.speaker_id, clip.prompt_id, clip.transcription,
+        clip.speaker_id, clip.prompt_id, clip.transcription, gender=clip.gender,
     )  # fmt: skip
 
 

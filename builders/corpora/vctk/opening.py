@@ -6,7 +6,7 @@ test clips of the published list by name. `all` takes every clip, for small corp
 
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from builders.corpora.base import SILENT, Corpus, CorpusError, Skipped, SourceClip, check_option
@@ -88,7 +88,7 @@ def open_vctk(
         attribution=ATTRIBUTION,
         language="en",
         synthetic=False,
-        sources=clips,
+        sources=tuple(_with_speaker(clip, folder) for clip in clips),
         skipped=folder.skipped + tuple(selector.skipped),
         notes=(*_notes(folder, microphone or MICROPHONES[0]), *selector.notes),
     )
@@ -238,6 +238,11 @@ def _source_clip(
         item_id, clip.clip_id, split, position, clip.path,
         clip.speaker_id, clip.sentence_id, clip.text, span_s,
     )  # fmt: skip
+
+
+def _with_speaker(clip: SourceClip, folder: VctkFolder) -> SourceClip:
+    speaker = folder.speakers[clip.speaker_id]
+    return replace(clip, gender=speaker.gender, accent=speaker.accent)
 
 
 def _listed_span(row: VctkListRow, clips: dict[str, VctkClip]) -> tuple[float, float] | None:

@@ -6,9 +6,18 @@ from typing import Annotated
 
 import typer
 
+from builders.corpora.base import SourceClip
 from builders.corpora.options import CorpusOptions, corpus_options, open_corpus, verify_corpus
 from builders.vocalgrad.planning.build_plan import limited_sources
+from builders.vocalgrad.planning.estimate import sources_without_audio
+from otoscope.acoustics import codec
 from otoscope.progress import ProgressBars
+
+DURATION = "duration_s"
+LISTED = (
+    "split", "item_id", "clip_id", "speaker_id", "sentence_id", "path", "transcript", DURATION,
+    "gender", "accent",
+)  # fmt: skip
 
 
 @corpus_options("licence", "attribution", "language", "on_error")
@@ -16,17 +25,28 @@ def list_sources(*, options: CorpusOptions) -> None:
     """Prints the selected source clips as CSV.
 
     python -m builders.vocalgrad sources list --source vctk:/data/VCTK-Corpus
+
+    A cell is empty where something is not known: voices that were not synthesised yet have no
+    length.
     """
-    progress = ProgressBars(write_line=lambda line: typer.echo(line, err=True))
-    corpus = open_corpus(options, progress)
+    if options.kind == "voices":
+        sources = tuple(sources_without_audio(options))
+    else:
+        progress = ProgressBars(write_line=lambda line: typer.echo(line, err=True))
+        sources = open_corpus(options, progress).sources
     writer = csv.writer(sys.stdout)
-    writer.writerow(
-        ["split", "item_id", "clip_id", "speaker_id", "sentence_id", "path", "transcript"]
-    )
-    for s in limited_sources(corpus.sources, options.limit_sources):
-        writer.writerow(
-            [s.split, s.item_id, s.clip_id, s.speaker_id, s.sentence_id, s.path, s.transcript]
-        )
+    writer.writerow(LISTED)
+    for s in limited_sources(sources, options.limit_sources):
+        known = {DURATION: _duration_s(s)}
+        writer.writerow([known.get(name, getattr(s, name, "")) for name in LISTED])
+
+
+def _duration_s(clip: SourceClip) -> str:
+    """As the published lists write it, from the file's header; empty where that is not known."""
+    try:
+        return f"{codec.duration_s(clip.path.read_bytes(), name=clip.clip_id):.6f}"
+    except (OSError, codec.AudioError):
+        return ""
 
 
 def verify_sources(

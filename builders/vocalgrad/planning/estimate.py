@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from builders.corpora import CORPORA
+from builders.corpora.base import SourceClip
 from builders.corpora.beeps import open_beeps
 from builders.corpora.options import CorpusOptions, checked_call
 from builders.corpora.voices import SAMPLING_RATE, planned_clips
@@ -44,6 +45,16 @@ def estimate(plan: VocalGradPlan) -> BuildSize:
     )
 
 
+def sources_without_audio(options: CorpusOptions) -> list[SourceClip]:
+    """The clips of voices without any synthesis.
+
+    Raises:
+        CorpusError: More sources than there are sentences for, or an option that voices have not.
+    """
+    checked_call(CORPORA, options)
+    return planned_clips(options.where, options.split_names)
+
+
 def plan_without_audio(
     options: CorpusOptions, categories: Sequence[str] | None, *, profile: str = "paper", beeps: bool
 ) -> VocalGradPlan:
@@ -53,9 +64,7 @@ def plan_without_audio(
         LookupError: An unknown category, or one without this profile.
         CorpusError: More sources than there are sentences for, or an option that voices have not.
     """
-    checked_call(CORPORA, options)
-    chosen = chosen_categories(categories, profile)
-    sources = planned_clips(options.where, options.split_names)
+    chosen, sources = chosen_categories(categories, profile), sources_without_audio(options)
     n = round(TYPICAL_S * SAMPLING_RATE)
     clips = [
         SurveyedClip(source, SAMPLING_RATE, 1, n, 16, "PCM_16", (0, n), "detected", "")

@@ -311,7 +311,7 @@ class TestFromTheHub:
         repository = ("speechbrain/LoquaciousSet", "clean", "test", COMMIT)
         assert requests == [
             (*repository, ["ID", "sex"]),
-            (*repository, ["ID", "spk_id", "text", "wav"]),
+            (*repository, ["ID", "spk_id", "sex", "text", "wav"]),
         ]
         assert open_loquacious(revision=COMMIT, work_folder=tmp_path) == corpus
         assert len(requests) == 2  # both are cached

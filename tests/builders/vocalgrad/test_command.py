@@ -5,13 +5,17 @@ import io
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import soundfile
 
 from builders.corpora import CORPORA
 from builders.corpora.loquacious.frozen import read_loquacious_list
+from builders.corpora.voices import ENGINE
 from builders.vocalgrad.__main__ import app
 from tests.builders.corpora.test_loquacious import ids_of_the_set, write_set
+from tests.builders.own_vctk import LAYOUTS, write_own_vctk
 from tests.builders.tiny_corpus import contents, speak
 
 ROOT = Path(__file__).parents[3]
@@ -220,7 +224,48 @@ def test_sources_list(call, speech):
     assert code == 0
     header, *lines = csv.reader(io.StringIO(printed))
     assert header[:3] == ["split", "item_id", "clip_id"]
-    assert lines == [["test", "clip0", "clip0", "a", "", str(speech / "clip0.wav"), ""]]
+    assert header[7:] == ["duration_s", "gender", "accent"]
+    path = str(speech / "clip0.wav")
+    assert lines == [["test", "clip0", "clip0", "a", "", path, "", "1.300000", "", ""]]
+
+
+def test_a_list_has_what_is_known_of_speakers(call, tmp_path):
+    write_own_vctk(tmp_path / "vctk", LAYOUTS[0])
+    source = ("--source", f"vctk:{tmp_path / 'vctk'}", "--selection", "all")
+    _, printed, _ = call("sources", "list", *source)
+    lines = list(csv.DictReader(io.StringIO(printed)))
+    assert {(line["gender"], line["accent"]) for line in lines} == {("F", "English")}
+    info = soundfile.info(lines[0]["path"])
+    assert float(lines[0]["duration_s"]) == pytest.approx(info.frames / info.samplerate, abs=1e-6)
+    speech = speak(tmp_path / "folder", n=2)
+    (speech / "metadata.csv").write_text(
+        "file_name,gender,accent\nclip0.wav,female,Scottish\nclip1.wav,,\n"
+    )
+    _, printed, _ = call("sources", "list", "--source", f"folder:{speech}")
+    found = [(line["gender"], line["accent"]) for line in csv.DictReader(io.StringIO(printed))]
+    assert found == [("female", "Scottish"), ("", "")]
+
+
+def test_voices_are_listed_without_a_word_synthesised(call, tmp_path, monkeypatch):
+    def synthesise(*given, **named):
+        raise AssertionError("nothing needs to be synthesised for a list")
+
+    monkeypatch.setattr(ENGINE, "synthesise", synthesise)
+    monkeypatch.setattr(ENGINE, "check_packages", synthesise)
+    code, printed, _ = call("sources", "list", "--source", "voices:3")
+    assert code == 0
+    lines = list(csv.DictReader(io.StringIO(printed)))
+    assert [(line["speaker_id"], line["gender"]) for line in lines] == [
+        ("jf_alpha", "F"), ("jf_gongitsune", "F"), ("jf_nezumi", "F"),
+    ]  # fmt: skip
+    assert {(line["duration_s"], line["accent"]) for line in lines} == {("", "Japanese")}
+    assert not (tmp_path / "cache").exists()
+    path = Path(lines[1]["path"])  # one that an earlier build has synthesised has a length
+    path.parent.mkdir(parents=True)
+    soundfile.write(path, np.zeros(48_000), 24_000)
+    _, printed, _ = call("sources", "list", "--source", "voices:3")
+    lengths = [line["duration_s"] for line in csv.DictReader(io.StringIO(printed))]
+    assert lengths == ["", "2.000000", ""]
 
 
 def test_sources_list_and_verify_of_rows(call, tmp_path):
