@@ -252,7 +252,7 @@ def report(
         f"{len(measured)} recordings of {speakers} speakers, {tier} tier ({', '.join(n_clips)}; "
         f"recordings left out: {left_out}). Otoscope {__version__}.",
         *(line for p in areas if (line := idle(measured, p))),
-        "Per cent correct [95 % interval by source]; observers are fitted on other speakers:",
+        "Per cent correct [95 % CI, clustered Wilson]; observers are fitted on other speakers:",
         observer_table(rows, list(areas), tier),
         "Area under the ROC curve with which each contrast predicts the label [95 % interval by "
         "source]; bold where it cannot be called one half (the interval covers 0.5 and lies within "

@@ -25,6 +25,7 @@ from builders.vocalgrad.planning.build_plan import PlannedBuild
 from otoscope.acoustics.contrasts import contrast_title
 from otoscope.acoustics.gradients import attribute_of
 from otoscope.progress import Progress
+from otoscope.statistics.method_names import CLUSTERED
 
 
 def finish(
@@ -65,8 +66,8 @@ def finish(
 
 
 def observer_text(report: ObserverReport) -> str:
-    """The observer's table for a terminal: per cent correct, 95 % intervals clustered by source."""
-    table = Table(title=f"Slope observer, % correct [95 % interval by source]: {report.basis}")
+    """The observer's table for a terminal: per cent correct, with intervals."""
+    table = Table(title=f"Slope observer, % correct [95 % CI, {CLUSTERED}]: {report.basis}")
     for name in ("category", "tier", "clips", "not measurable", "clip alone", "with its source"):
         table.add_column(name, justify="left" if name in ("category", "tier") else "right")
     for row in report.rows:

@@ -8,7 +8,7 @@ from otoscope.statistics.direction import score_directions
 
 _DESCRIPTION = """
 Accuracy of raw answers with the labels increase and decrease; an unparsed answer is not correct.
-With Wilson's, the published and the source-clustered interval, and by direction, parsed and exact
+With Wilson's, the published and the clustered Wilson interval, and by direction, parsed and exact
 rates, the share of "increase" and the confusion counts.
 """
 

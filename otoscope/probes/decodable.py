@@ -49,7 +49,7 @@ COLUMNS = pa.schema(
 The names are stored in files and stay: `encoded` is the share of items where the probe is right,
 `said` where the answer is. `both`, `only_probe`, `only_answer`, `neither` count items for the first
 seed; McNemar's test is of these and takes items as independent. Shares are over all seeds, with
-95 % intervals clustered by source. `encoded_where_wrong` is how often the probe is right where the
+95 % intervals. `encoded_where_wrong` is how often the probe is right where the
 answer is not; `control_where_wrong` is the same for probes of control labels. `p_holm` is corrected
 for all rows of single categories. `n_not_asked` items were probed and are not in the run.
 """

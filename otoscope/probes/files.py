@@ -13,6 +13,7 @@ from otoscope.claims import FolderKind
 from otoscope.errors import first_line
 from otoscope.probes.predictions import CONVERGED, PREDICTIONS, PROBE, RIDGE, ProbeError
 from otoscope.representations.sites import site_of
+from otoscope.statistics.method_names import CLUSTERED, CLUSTERED_NOTE
 
 PROBES = FolderKind(
     "set of probes", "run.json", ProbeError, (".*",), frozenset({"named"}), "choose another folder"
@@ -99,8 +100,8 @@ def probe_markdown(table: pa.Table) -> str:
     about = [f"{name}: {rows[0][name]}" for name in ("model", "adapter", "prompt", "split")]
     texts = [
         "# Linear-probe accuracy",
-        f"{', '.join(about)}. In per cent, with 95 % intervals clustered by source. Control labels "
-        "are swapped for half of the sources.",
+        f"{', '.join(about)}. In per cent, with 95 % CI, {CLUSTERED}. Control labels are "
+        f"swapped for half of the sources. {CLUSTERED_NOTE}",
         *([unbalanced_note(majority)] if majority > UNBALANCED else []),
         *([CONVERGED_NOTE] if any(row["method"] == CONVERGED for row in rows) else []),
     ]

@@ -1,6 +1,6 @@
 """One table of linear-probe accuracy: a row for each category, site and method.
 
-Every number is computed from predictions on disk. Intervals are 95 % and clustered by source;
+Every number is computed from predictions on disk. Intervals (95 %) allow for clips of one source;
 several seeds of the same items share their sources, so they add no items.
 """
 

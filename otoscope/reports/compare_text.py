@@ -15,7 +15,7 @@ SHARES = ("n", "A %", "B %", "A - B", "clustered CI", "bootstrap CI")
 TESTS = ("only A", "only B", "p", "p Holm", "detectable")
 ALL = "all"
 LEGEND = (
-    "A - B: difference in accuracy, in points, with 95 % intervals: clustered by source, and from "
+    "A - B: difference in accuracy, in points, with 95 % CI: clustered t (by source), and from "
     "the paired bootstrap (questions taken as independent). only A: correct in A only. p: exact "
     "McNemar test; Holm: corrected over categories. Detectable: smallest difference found with a "
     "power of 80 %."

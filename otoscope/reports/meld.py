@@ -14,7 +14,13 @@ from otoscope.audits.meld import AUDIT, EMOTIONS
 from otoscope.audits.runs import RunError
 from otoscope.errors import InputError
 from otoscope.reports.scoring import ScoredRun, is_correct, score_runs
-from otoscope.reports.tables import ReportTable, TableColumn, in_markdown, with_interval
+from otoscope.reports.tables import (
+    BOOTSTRAP_CI,
+    ReportTable,
+    TableColumn,
+    in_markdown,
+    with_interval,
+)
 from otoscope.reports.writing import write_report
 from otoscope.statistics.intervals import clustered_interval, named_interval
 from otoscope.statistics.macro_f1 import score_macro_f1
@@ -128,9 +134,9 @@ def _scores(runs: Sequence[ScoredRun]) -> ReportTable:
         TableColumn("n", "utterances", "count"),
         TableColumn("n_dialogues", "dialogues", "count"),
         TableColumn("n_unanswered", "no prediction", "count"),
-        *with_interval("macro_f1", "macro F1, %"),
+        *with_interval("macro_f1", "macro F1, %", BOOTSTRAP_CI),
         TableColumn("best_constant", "chance: constant answer, %", "share"),
-        *with_interval("change", "change of macro F1 from the first run, points"),
+        *with_interval("change", "change of macro F1 from the first run, points", BOOTSTRAP_CI),
         TableColumn("relative_change", "in per cent of the first run's", "share"),
         TableColumn("macro_precision", "macro precision, %", "share"),
         TableColumn("macro_recall", "macro recall, %", "share"),
@@ -139,8 +145,8 @@ def _scores(runs: Sequence[ScoredRun]) -> ReportTable:
     notes = (
         "The prediction is the option letter with the largest logit at the last input position; "
         "ties go to the earliest. Macro F1, precision and recall are unweighted means over the "
-        "emotions that occur; the precision of one that is never predicted is 0. Intervals "
-        "resample whole dialogues.",
+        "emotions that occur; the precision of one that is never predicted is 0. Clusters are "
+        "dialogues.",
     )
     return ReportTable("meld_scores", "Emotion recognition", columns, tuple(rows), notes)
 

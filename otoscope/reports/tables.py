@@ -14,6 +14,13 @@ from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
+from otoscope.statistics.method_names import (
+    CLUSTER_BOOTSTRAP,
+    CLUSTERED,
+    CLUSTERED_T,
+    OBUCHOWSKI,
+)
+
 MISSING = "–"
 ColumnKind = Literal[
     "text", "name", "run", "raw", "count", "share", "interval", "p", "number", "number_interval"
@@ -49,10 +56,16 @@ class TableColumn:
         return (self.key, self.high) if self.high else (self.key,)
 
 
+SHARE_CI = f"95 % CI, {CLUSTERED}"
+DIFFERENCE_CI = f"95 % CI, {CLUSTERED_T}"
+AREA_CI = f"95 % CI, {OBUCHOWSKI}"
+BOOTSTRAP_CI = f"95 % CI, {CLUSTER_BOOTSTRAP}"
+
+
 def with_interval(
-    key: str, head: str, name: str = "95 % CI", *, kind: Literal["share", "number"] = "share"
+    key: str, head: str, name: str = SHARE_CI, *, kind: Literal["share", "number"] = "share"
 ) -> tuple[TableColumn, TableColumn]:
-    """A share or a number with its interval, see `named_interval`."""
+    """A share or a number with its interval, see `named_interval`; `name` is its method."""
     ends: ColumnKind = "interval" if kind == "share" else "number_interval"
     interval = TableColumn(f"{key}_low", name, ends, high=f"{key}_high")
     return TableColumn(key, head, kind), interval

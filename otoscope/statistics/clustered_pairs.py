@@ -2,6 +2,7 @@
 
 import numpy as np
 from jaxtyping import Bool, Shaped
+from scipy.stats import t as student
 
 from otoscope.statistics.intervals import (
     UNKNOWN,
@@ -9,7 +10,6 @@ from otoscope.statistics.intervals import (
     check_draws,
     means_of_groups,
     reach_of_t,
-    wilson,
 )
 
 
@@ -24,12 +24,13 @@ def clustered_difference(
     """Interval of the difference in shares, from the spread between clusters.
 
     The estimate is the plain difference, or the mean of the groups' differences. Its variance comes
-    from each cluster's deviation. The interval is Student's t with one degree of freedom less than
-    there are clusters, limited to -1 and 1.
+    from each cluster's deviation, but is at least that of independent questions, and at least that
+    of questions which all have the same difference, by Bonett and Price's adjusted counts: so
+    clusters that agree more never widen the interval. The interval is Student's t with one degree
+    of freedom less than there are clusters, limited to -1 and 1.
 
-    Where all clusters agree there is no spread to measure. Then at most a share w of clusters
-    differs from those observed (Wilson's upper bound for 0 of n), by no more than the scale allows,
-    and the interval reaches that far. One cluster: -1 to 1. No questions: NaN.
+    Where both are correct on the same questions they differ by exactly 0: 0 to 0. One cluster
+    otherwise: -1 to 1. No questions: NaN.
 
     Args:
         first, second: Whether each answer is correct; item i is the same question.
@@ -39,23 +40,27 @@ def clustered_difference(
     Raises:
         ValueError: Lengths differ, or a confidence outside (0, 1).
 
-    Source: W. G. Cochran (1977), Sampling Techniques, 3rd ed., section 6.3 (ratio estimates).
+    Source: W. G. Cochran (1977), Sampling Techniques, 3rd ed., section 6.3 (ratio estimates);
+    D. G. Bonett and R. M. Price (2012), https://doi.org/10.3102/1076998611411915, for the counts.
     """
     check_draws(confidence)
     if first.size == 0:
         return UNKNOWN
     gain, member = gains_of_clusters(first, second, clusters)
+    if not gain.any():
+        return Interval(0.0, 0.0, 0.0)
     means, group, size = means_of_groups(gain, groups)
     estimate, n_clusters = float(means.mean()), int(member.max()) + 1
     if n_clusters == 1:
         return Interval(estimate, -1.0, 1.0)
-    excess = np.bincount(member, weights=(gain - means[group]) / (size[group] * len(size)))
-    if np.allclose(excess, 0, atol=1e-12):
-        unlike = wilson(0, n_clusters, confidence=confidence).high
-        return Interval(
-            estimate, estimate - unlike * (1 + estimate), estimate + unlike * (1 - estimate)
-        )
-    reach = reach_of_t(excess, confidence)
+    excess = (gain - means[group]) / (size[group] * len(size))
+    # one question more in each direction: p = (n + 1) / (n + 2) and q = 1 / (n + 2),
+    # variance (p + q - (p - q)²) / (n + 2)
+    alike = float(np.sum(4 * (size + 1) / (size + 2) ** 3)) / len(size) ** 2
+    least = float(student.ppf((1 + confidence) / 2, n_clusters - 1)) * np.sqrt(
+        max(float(excess @ excess), alike)
+    )
+    reach = max(reach_of_t(np.bincount(member, weights=excess), confidence), least)
     return Interval(estimate, max(-1.0, estimate - reach), min(1.0, estimate + reach))
 
 

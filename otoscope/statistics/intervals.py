@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
+from scipy.stats import norm
 from scipy.stats import t as student
 from statsmodels.stats.proportion import proportion_confint
 
@@ -19,6 +20,9 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+
+ASSUMED_CORRELATION = 0.3
+"""Intraclass correlation taken where all items are correct; see docs/decisions/0011."""
 
 UNKNOWN = Interval(float("nan"), float("nan"), float("nan"))
 
@@ -60,16 +64,17 @@ def clustered_interval(
     groups: Shaped[np.ndarray, " n_groups"] | None = None,
     confidence: float = 0.95,
 ) -> Interval:
-    """Interval of a proportion whose items come in clusters, from the spread between clusters.
+    """Wilson's interval of a share whose items come in clusters, at the effective sample size.
 
-    The estimate is the plain share of correct items (a ratio estimator: clusters may differ in
-    size), or the mean of the groups' shares. Its variance comes from each cluster's excess of
-    correct items over the expectation. The interval is Student's t with one degree of freedom less
-    than there are clusters, on the logit scale so that it stays within 0 to 1.
+    The estimate is the plain share of correct items, or the mean of the groups' shares. The
+    effective sample size is the number of items over the design effect, which follows from the
+    intraclass correlation by its moment estimator; a correlation below 0 counts as 0. Instead of
+    the normal quantile stands Student's t, with one degree of freedom less than the effective
+    number of clusters. No interval is narrower than if all items were correct: those say nothing
+    about the correlation, so `ASSUMED_CORRELATION` is taken for them.
 
-    Without spread between clusters (all correct, all wrong, or equal shares) the effective number
-    of items is the number of clusters, and the interval is Wilson's for that many. One cluster: 0
-    to 1. No items: NaN.
+    So clusters that agree more never widen the interval, and all correct is never wider than
+    anything else. Clusters of one item each: Wilson's interval. One cluster: 0 to 1. No items: NaN.
 
     Args:
         correct: Whether each item is correct.
@@ -80,8 +85,9 @@ def clustered_interval(
     Raises:
         ValueError: Lengths differ, or a confidence outside (0, 1).
 
-    Source: W. G. Cochran (1977), Sampling Techniques, 3rd ed., sections 6.3 and 9A.1 (ratio
-    estimates of proportions in clusters); logit intervals as in survey software.
+    Source: E. L. Korn and B. I. Graubard (1998), "Confidence intervals for proportions with small
+    expected number of positive counts estimated from survey data", Survey Methodology 24, for the
+    effective sample size and t; the rest, and how often it covers: docs/decisions/0011.
     """
     check_draws(confidence)
     if correct.size != clusters.size:
@@ -92,24 +98,60 @@ def clustered_interval(
         return UNKNOWN
     _, member = np.unique(clusters, return_inverse=True)
     shares, group, size = means_of_groups(correct, groups)
-    beyond = (correct - shares[group]) / (size[group] * len(size))
-    excess = np.bincount(member, weights=beyond)
-    return interval_from_excess(float(shares.mean()), excess, confidence, atol=1e-12)
+    weight = 1 / (size[group] * len(size))
+    excess = np.bincount(member, weights=(correct - shares[group]) * weight)
+    return _interval_of_share(
+        float(shares.mean()),
+        excess,
+        np.bincount(member, weights=weight),
+        np.bincount(member, weights=weight**2),
+        confidence,
+    )
 
 
-def interval_from_excess(
-    estimate: float, excess: Float[np.ndarray, " n_clusters"], confidence: float, *, atol: float
+def _interval_of_share(
+    share: float,
+    excess: Float[np.ndarray, " n_clusters"],
+    weight: Float[np.ndarray, " n_clusters"],
+    square: Float[np.ndarray, " n_clusters"],
+    confidence: float,
 ) -> Interval:
-    """Interval of a share from what each cluster adds to it; no spread if all is below `atol`."""
-    n_clusters = len(excess)
-    if n_clusters == 1:
-        return Interval(estimate, 0.0, 1.0)
-    if np.allclose(excess, 0, atol=atol):
-        return _wilson_of_share(estimate, n_clusters, confidence)
-    reach = reach_of_t(excess, confidence) / (estimate * (1 - estimate))
-    centre = np.log(estimate / (1 - estimate))
-    low, high = 1 / (1 + np.exp(-(centre + np.array([-reach, reach]))))
-    return Interval(estimate, float(low), float(high))
+    """Interval of a share from what each cluster adds to it.
+
+    Args:
+        excess: What each cluster adds to the share beyond its expectation.
+        weight, square: Sum of its items' weights, which add up to 1, and of their squares.
+    """
+    if len(excess) == 1:
+        return Interval(share, 0.0, 1.0)
+    z = float(norm.ppf((1 + confidence) / 2))
+    # variance of the share over p(1 - p): all items independent, and alike within clusters
+    independent, alike = float(square.sum()), float(weight @ weight)
+    if np.isclose(independent, alike, rtol=1e-9):
+        return wilson_of_share(share, 1 / independent, z)
+    t = float(student.ppf((1 + confidence) / 2, max(1 / alike - 1, 0.1)))  # below, 0 to 1 anyway
+    spread = share * (1 - share)
+    variance = independent
+    if spread > 0:
+        # expectation of the squared excess over p(1 - p) in either case
+        if_independent = float(square @ (1 - 2 * weight)) + alike * independent
+        if_alike = float(weight**2 @ (1 - 2 * weight)) + alike**2
+        correlation = (float(excess @ excess) / spread - if_independent) / (
+            if_alike - if_independent
+        )
+        variance += max(0.0, correlation) * (alike - independent)
+    assumed = independent + ASSUMED_CORRELATION * (alike - independent)
+    width_if_all_correct = z**2 * assumed / (1 + z**2 * assumed)
+    widest_n = _size_of_width(spread, width_if_all_correct, t)
+    return wilson_of_share(share, min(1 / variance, widest_n), t)
+
+
+def _size_of_width(spread: float, width: float, t: float) -> float:
+    """The sample size at which Wilson's interval has a width, where the variance is `spread`."""
+    # width² = 4t² (spread · n + t²/4) / (n + t²)², solved for n
+    k = (width / (2 * t)) ** 2
+    half = spread - 2 * k * t**2
+    return (half + np.sqrt(max(0.0, spread**2 - 4 * k * t**2 * spread + k * t**2))) / (2 * k)
 
 
 def reach_of_t(excess: Float[np.ndarray, " n_clusters"], confidence: float) -> float:
@@ -144,10 +186,10 @@ def check_draws(confidence: float, **n_draws: int) -> None:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
 
 
-def _wilson_of_share(share: float, n: int, confidence: float) -> Interval:
-    """Wilson's interval of a share of `n` items, where share times n need not be whole."""
-    z2 = float(student.ppf((1 + confidence) / 2, np.inf)) ** 2
-    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
-    reach = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n**2))) / (1 + z2 / n)
+def wilson_of_share(share: float, n: float, quantile: float) -> Interval:
+    """Wilson's interval at a sample size that need not be whole, with any quantile for z."""
+    q2 = quantile**2
+    centre = (share + q2 / (2 * n)) / (1 + q2 / n)
+    reach = np.sqrt(q2 * (share * (1 - share) / n + q2 / (4 * n**2))) / (1 + q2 / n)
     low, high = min(centre - reach, share), max(centre + reach, share)
     return Interval(share, max(0.0, float(low)), min(1.0, float(high)))

@@ -6,12 +6,14 @@ it is always lower.
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
+from scipy.stats import norm
 
 from otoscope.statistics.intervals import (
     UNKNOWN,
     Interval,
     check_draws,
-    interval_from_excess,
+    reach_of_t,
+    wilson_of_share,
 )
 
 
@@ -35,7 +37,7 @@ def stratified_auc(
     short with few clusters, and skewed: it compares a cluster with its own copy.)
 
     Without spread between clusters the interval is Wilson's for as many items as there are
-    clusters, as in `clustered_interval`. The exception is an area of exactly 0.5, which then
+    clusters. The exception is an area of exactly 0.5, which then
     follows from scores that are equal under both labels: the interval is 0.5 to 0.5. One cluster:
     0 to 1.
 
@@ -71,7 +73,21 @@ def stratified_auc(
     pull = (excess.sum(axis=0) + excess.sum(axis=1)) / pairs.sum()
     if len(names) > 1 and np.isclose(area, 0.5) and np.allclose(pull, 0, atol=1e-9):
         return Interval(area, area, area)
-    return interval_from_excess(area, pull, confidence, atol=1e-9)
+    return _interval_of_area(area, pull, confidence)
+
+
+def _interval_of_area(
+    area: float, excess: Float[np.ndarray, " n_clusters"], confidence: float
+) -> Interval:
+    n_clusters = len(excess)
+    if n_clusters == 1:
+        return Interval(area, 0.0, 1.0)
+    if np.allclose(excess, 0, atol=1e-9):
+        return wilson_of_share(area, float(n_clusters), float(norm.ppf((1 + confidence) / 2)))
+    reach = reach_of_t(excess, confidence) / (area * (1 - area))
+    centre = np.log(area / (1 - area))
+    low, high = 1 / (1 + np.exp(-(centre + np.array([-reach, reach]))))
+    return Interval(area, float(low), float(high))
 
 
 def _pairs_of_clusters(

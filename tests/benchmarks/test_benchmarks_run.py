@@ -17,6 +17,7 @@ SIZES = {
     f"b.PUBLISHED_CATEGORIES = {ONE_GRADIENT}",
     "bootstrap": "b.N_PAIRS, b.N_DRAWS, b.N_ROUNDS, b.N_ANSWERS = 60, 50, 1, 200",
     "scoring": "b.N_SOURCES, b.N_ROUNDS = 2, 1",
+    "coverage": "b.N_DRAWS, b.N_SOURCES, b.N_CLIPS = 2, (10,), (8,)",
     "build": "b.SAMPLING_RATE, b.N_SOURCES, b.N_SOURCES_SMALL, b.LENGTH_S = 8000, 2, 1, 2.5",
     "openai_adapter": "sys.argv += ['--latency', '0.01', '--concurrency', '2', '--questions', '4']",
     "run_overhead": "b.N_CLIPS, b.N_TURNS, b.LENGTH_S = 8, 1, 0.5",
@@ -32,7 +33,7 @@ PARTS_OF_EXTRACT = (
     "b.one_pass(Path(sys.argv[1]) / 'model'); b.written(Path(sys.argv[1]) / 'features'); "
     "b.reading(Path(sys.argv[1]) / 'features')"
 )
-QUICK = {"gradients", "measuring", "bootstrap", "scoring"}
+QUICK = {"gradients", "measuring", "bootstrap", "scoring", "coverage"}
 SLOW = pytest.mark.slow
 
 

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from otoscope.statistics.clustered_pairs import clustered_difference
-from otoscope.statistics.intervals import wilson
 from otoscope.statistics.pairs import bootstrap_difference, paired_counts
 
 
@@ -88,16 +89,42 @@ def test_names_and_order_of_clusters_do_not_matter():
     ) == pytest.approx(clustered_difference(first, second, clusters))
 
 
-def test_clusters_that_agree_say_as_much_as_there_are_of_them():
-    same = np.ones(40, dtype=bool)
-    clusters = np.arange(10).repeat(4)
-    unlike = wilson(0, 10).high
-    assert clustered_difference(same, same, clusters) == pytest.approx((0, -unlike, unlike))
-    assert clustered_difference(same, ~same, clusters) == pytest.approx((1, 1 - 2 * unlike, 1))
-    # a quarter better in every cluster, and no way to reach beyond 1
-    quarter = np.tile([True, False, False, False], 10)
-    result = clustered_difference(quarter, ~same, clusters)
-    assert result == pytest.approx((0.25, 0.25 - 1.25 * unlike, 0.25 + 0.75 * unlike))
+def test_answers_that_are_right_together_differ_by_exactly_nothing():
+    some = np.arange(40) % 3 == 0
+    assert clustered_difference(some, some, np.arange(10).repeat(4)) == (0, 0, 0)
+    assert clustered_difference(some, some, np.zeros(40, int)) == (0, 0, 0)
+
+
+def test_clusters_that_agree_are_as_uncertain_as_independent_questions():
+    # a quarter better in every cluster: no spread between clusters, variance 3/16 / 40
+    quarter, clusters = np.tile([True, False, False, False], 10), np.arange(10).repeat(4)
+    reach = 2.262157 * np.sqrt(3 / 640)  # Student's t, 9 degrees of freedom
+    found = clustered_difference(quarter, np.zeros(40, bool), clusters)
+    assert found == pytest.approx((0.25, 0.25 - reach, 0.25 + reach))
+    # better on all: 41 of 42 and 1 of 42, (1 - (40/42)²)/42 = 164/42³
+    reach = 2.262157 * np.sqrt(164) / 42**1.5
+    every = clustered_difference(~np.zeros(40, bool), np.zeros(40, bool), clusters)
+    assert every == pytest.approx((1, 1 - reach, 1))
+
+
+@given(st.lists(st.integers(1, 6), min_size=2, max_size=6), st.data())
+def test_clusters_that_agree_more_never_widen_it(n_each, data):
+    gains = np.array(data.draw(st.lists(st.integers(-1, 1), min_size=sum(n_each),
+                                        max_size=sum(n_each))))  # fmt: skip
+    clusters = np.repeat(np.arange(len(n_each)), n_each)
+    before = clustered_difference(gains > 0, gains < 0, clusters)
+    excess = np.bincount(clusters, weights=gains - gains.mean())
+    most, least = np.argmax(excess), np.argmin(excess)
+    up = np.flatnonzero((clusters == least) & (gains < 1))
+    down = np.flatnonzero((clusters == most) & (gains > -1))
+    assume(excess[most] - excess[least] >= 1)
+    moved = gains.copy()
+    pairs = [(i, j) for i in up for j in down if gains[i] + 1 == gains[j]]
+    assume(pairs)
+    i, j = pairs[0]  # the two swap their gains, so that the total and all counts stay
+    moved[[i, j]] = moved[[j, i]]
+    after = clustered_difference(moved > 0, moved < 0, clusters)
+    assert after.high - after.low <= before.high - before.low + 1e-9
 
 
 def test_one_cluster_says_nothing_about_others():

@@ -34,8 +34,7 @@ def test_it_is_the_square_of_how_much_wider_the_interval_by_source_is():
     rng = np.random.default_rng(1)
     clusters = np.repeat(np.arange(40), 6)
     leaning = np.repeat(rng.random(40), 6)
-    first, second = rng.random((2, 240)) < leaning
-    first |= rng.random(240) < leaning / 2
+    first, second = rng.random((2, 240)) < [leaning, np.full(240, 0.5)]
     gain = first.astype(float) - second
     independent_error = math.sqrt(np.var(gain) / 240)
     by_source = clustered_difference(first, second, clusters)

@@ -5,7 +5,7 @@ import numpy as np
 from otoscope.probes.alignment import alignment_table
 from otoscope.reports.inside.columns import CATEGORY, LAYER, MODEL, category_rank, named
 from otoscope.reports.inside.reading import StudyResults, model_name
-from otoscope.reports.tables import ReportTable, TableColumn, with_interval
+from otoscope.reports.tables import BOOTSTRAP_CI, ReportTable, TableColumn, with_interval
 from otoscope.statistics.breakdowns import plain
 
 
@@ -21,9 +21,9 @@ def _by_layer(study: StudyResults) -> ReportTable:
     return ReportTable(
         "alignment", "Alignment of directions of change",
         (MODEL, LAYER,
-         *with_interval("absolute", "mean |cosine|", kind="number"),
+         *with_interval("absolute", "mean |cosine|", BOOTSTRAP_CI, kind="number"),
          TableColumn("random_null", "random null", "number"),
-         *with_interval("signed", "mean cosine", kind="number"),
+         *with_interval("signed", "mean cosine", BOOTSTRAP_CI, kind="number"),
          TableColumn("n_pairs", "pairs", "count")),
         tuple(plain(row) | named(row["model"]) for row in found),
         ("Cosines between mean differences of rising and falling clips, over all pairs of "

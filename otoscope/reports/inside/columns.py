@@ -7,6 +7,7 @@ from otoscope.probes.predictions import CONVERGED, PROBE, RIDGE
 from otoscope.probes.table import ALL
 from otoscope.reports.inside.reading import StudyResults, model_name
 from otoscope.reports.tables import ReportTable, TableColumn, share_matrix, with_interval
+from otoscope.statistics.method_names import CLUSTERED_NOTE
 
 StudyRow = dict[str, Any]
 
@@ -25,7 +26,7 @@ CONVERGED_ACCURACY = TableColumn("converged", "not converged: with more steps, %
 PROBES_NOTE = (
     "Chance level 50 %. Control: the same probe trained on labels of which half are swapped, "
     "source by source; expected at chance. Ridge baseline: closed-form regression on the same "
-    "features. Intervals are 95 %, clustered by source."
+    "features. " + CLUSTERED_NOTE
 )
 
 

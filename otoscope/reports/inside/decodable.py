@@ -14,15 +14,17 @@ from otoscope.reports.inside.columns import (
 )
 from otoscope.reports.inside.reading import StudyResults, predicts_answer
 from otoscope.reports.inside.stored_names import decodable_row
-from otoscope.reports.tables import ReportTable, TableColumn, with_interval
+from otoscope.reports.tables import DIFFERENCE_CI, ReportTable, TableColumn, with_interval
+from otoscope.statistics.method_names import CLUSTERED_NOTE
 
 NOTES = (
     "A probe at chance is correct on about half of the clips that are answered wrongly, so the "
     "share that is decodable and not answered contains chance hits. Chance-corrected: only the "
     "probe correct, minus neither correct; 0 for a probe at chance where the answer is wrong.",
-    "Decodable minus answered is paired, with an interval clustered by source. McNemar's test "
-    "takes clips as independent; where they disagree, use the interval. Holm: over all sites and "
+    "Decodable minus answered is paired. McNemar's test takes clips as independent, the "
+    "interval does not: where they disagree, use the interval. Holm: over all sites and "
     "categories.",
+    CLUSTERED_NOTE,
 )
 
 
@@ -58,8 +60,10 @@ def _table(name: str, title: str, rows: Sequence[StudyRow]) -> ReportTable:
         name, title,
         (CATEGORY, MODEL, LAYER,
          *with_interval("decodable_not_answered", "decodable, not answered, %"),
-         *with_interval("chance_corrected", "chance-corrected, points"),
-         *with_interval("decodable_minus_answered", "decodable minus answered, points"),
+         *with_interval("chance_corrected", "chance-corrected, points", DIFFERENCE_CI),
+         *with_interval(
+             "decodable_minus_answered", "decodable minus answered, points", DIFFERENCE_CI
+         ),
          TableColumn("decodable", "decodable, %", "share"),
          TableColumn("answered", "answered correctly, %", "share"),
          *with_interval("answered_not_decodable", "answered, not decodable, %"),

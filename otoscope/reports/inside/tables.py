@@ -24,7 +24,7 @@ from otoscope.reports.inside.columns import (
     with_ridge,
 )
 from otoscope.reports.inside.reading import BASE, StudyResults, model_name, predicts_answer
-from otoscope.reports.tables import ReportTable, TableColumn, with_interval
+from otoscope.reports.tables import AREA_CI, ReportTable, TableColumn, with_interval
 from otoscope.representations.sites import OUTPUT_POSITION
 
 STAGES = ("mel", "pre_llm", "audio.last", "text.last")
@@ -112,7 +112,8 @@ def layers(study: StudyResults) -> ReportTable:
     return ReportTable(
         "layers", "Linear-probe accuracy where the answer is predicted, by layer",
         (CATEGORY, MODEL, LAYER, *PROBE_ACCURACY,
-         TableColumn("answer", "answer accuracy, %", "share"), *with_interval("auc", "AUC, %"),
+         TableColumn("answer", "answer accuracy, %", "share"),
+         *with_interval("auc", "AUC, %", AREA_CI),
          CONTROL, TableColumn("selectivity", "selectivity, points", "share"), RIDGE_ACCURACY,
          CONVERGED_ACCURACY, N_TEST, N_SOURCES),
         tuple(layer_rows(study)),

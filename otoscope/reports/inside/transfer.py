@@ -3,7 +3,14 @@
 from otoscope.probes.table import ALL
 from otoscope.reports.inside.columns import MODEL, N_SOURCES, StudyRow, named
 from otoscope.reports.inside.reading import BASE, StudyResults, tuned_category
-from otoscope.reports.tables import ReportTable, TableColumn, share_matrix, with_interval
+from otoscope.reports.tables import (
+    DIFFERENCE_CI,
+    ReportTable,
+    TableColumn,
+    share_matrix,
+    with_interval,
+)
+from otoscope.statistics.method_names import CLUSTERED_NOTE
 
 
 def tables(study: StudyResults) -> list[ReportTable]:
@@ -25,13 +32,13 @@ def _long_table(rows: list[StudyRow]) -> ReportTable:
         "transfer", "Fine-tuned on one category, tested on all",
         (MODEL, TableColumn("category", "tested on", "name"),
          *with_interval("accuracy", "answer accuracy, %"),
-         *with_interval("change", "change from base, points"),
+         *with_interval("change", "change from base, points", DIFFERENCE_CI),
          TableColumn("n", "clips", "count"), TableColumn("n_shared", "shared with base", "count"),
          N_SOURCES),
         tuple(rows),
         ("Denominator: all planned questions; an answer that is missing or unparsed is not "
          "correct. Changes are paired, over the clips that both models have. All: categories "
-         "have equal weights. Intervals are clustered by source.",),
+         "have equal weights.", CLUSTERED_NOTE),
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from otoscope.reports.perception.bias import (
 )
 from otoscope.reports.perception.reading import PerceptionRun, clusters_of
 from otoscope.reports.perception.scores import ACCURACY, ALL, PARSED, RUN, N, all_first, flat
-from otoscope.reports.tables import ReportTable, TableColumn, with_interval
+from otoscope.reports.tables import BOOTSTRAP_CI, ReportTable, TableColumn, with_interval
 from otoscope.statistics.direction import DIRECTION_LABELS
 from otoscope.statistics.macro_f1 import score_macro_f1
 
@@ -65,7 +65,7 @@ def _scores(base: str, answered: Sequence[FormatAnswers]) -> ReportTable:
         f"format_{base}",
         f"Question format: {base}",
         (
-            QUERIED, RUN, N, *with_interval("macro_f1", "macro F1, %"),
+            QUERIED, RUN, N, *with_interval("macro_f1", "macro F1, %", BOOTSTRAP_CI),
             TableColumn("best_constant", "chance: constant answer, %", "share"),
             TableColumn("uniform_guess", "chance: uniform, %", "share"),
             TableColumn("proportional_guess", "chance: proportional, %", "share"),

@@ -10,7 +10,7 @@ from otoscope.acoustics.design import DIRECTIONS, LABELS, TIERS
 from otoscope.acoustics.trajectories import CURVES
 from otoscope.reports.perception.reading import PerceptionRun, clusters_of, distinct
 from otoscope.reports.scoring import OUTCOMES
-from otoscope.reports.tables import ReportTable, TableColumn
+from otoscope.reports.tables import SHARE_CI, ReportTable, TableColumn
 from otoscope.statistics.breakdowns import Scores
 from otoscope.statistics.direction import score_directions
 from otoscope.statistics.multiplicity import holm
@@ -39,9 +39,7 @@ CATEGORY = TableColumn("category", "category", "name")
 PROMPT = TableColumn("prompt", "prompt")
 N = TableColumn("n", "questions", "count")
 ACCURACY = TableColumn("accuracy", "accuracy, %", "share")
-CLUSTERED = TableColumn(
-    "clustered_low", "95 % CI, clustered by source", "interval", high="clustered_high"
-)
+CLUSTERED = TableColumn("clustered_low", SHARE_CI, "interval", high="clustered_high")
 WILSON = TableColumn("wilson_low", "95 % CI, Wilson", "interval", high="wilson_high")
 SIMULATION = TableColumn("simulation_low", "95 % CI, simulated", "interval", high="simulation_high")
 INCREASE = TableColumn("increase_share", 'predicted "increase", %', "share")

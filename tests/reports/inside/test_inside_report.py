@@ -129,12 +129,12 @@ def test_transfer_is_counted_from_the_answers(study):
 
 def test_an_interval_counts_sources_and_not_clips(study):
     (row, *_) = transfer_rows(read_study(study))
-    # One right of four sources, by Cochran: the excesses are 3/4 once and -1/4 thrice, over 4
-    error = np.sqrt(4 / 3 * (0.75**2 + 3 * 0.25**2) / 16)
-    reach = 3.182446 * error / (0.25 * 0.75)
-    low, high = (1 / (1 + np.exp(np.log(3) + sign * reach)) for sign in (1, -1))
+    # One right of four sources: both clips of a source alike, so 8 are as many as 3; t² with 3
+    # degrees of freedom 10.12797. Wilson's centre (1/4 + 10.12797/6)/(1 + 10.12797/3) = 0.442870,
+    # reach sqrt(10.12797 (3/16/3 + 10.12797/36))/(1 + 10.12797/3) = 0.426440
+    low, high = 0.442870 - 0.426440, 0.442870 + 0.426440
     assert (row["n"], row["n_sources"]) == (8, 4)
-    assert (row["accuracy_low"], row["accuracy_high"]) == pytest.approx((low, high), rel=1e-5)
+    assert (row["accuracy_low"], row["accuracy_high"]) == pytest.approx((low, high), abs=1e-5)
 
 
 def test_stages_end_at_the_last_layer_that_has_no_position(study):
