@@ -24,6 +24,7 @@ from otoscope.cli.options import (
     PromptName,
     Revision,
     model_options,
+    number_option,
 )
 
 GIB = 2**30
@@ -59,7 +60,7 @@ def extract(
         int, typer.Option(min=1, help="Rows written at once, the most that a kill can lose.")
     ] = 256,
     max_disk_gib: Annotated[
-        float, typer.Option(help="GiB that may be written without confirmation.")
+        float, number_option("GiB that may be written without confirmation.")
     ] = 8.0,
 ) -> None:
     """Extracts hidden states at named sites for every question of a dataset.

@@ -22,7 +22,7 @@ from typing import Annotated, Any
 import typer
 
 from otoscope.cli.errors import program
-from otoscope.cli.options import Epochs, LearningRate, TrainBatchSize, WeightDecay
+from otoscope.cli.options import Epochs, LearningRate, TrainBatchSize, WeightDecay, number_option
 
 GIB = 2**30
 
@@ -63,7 +63,7 @@ def linear_probe(
         int | None,
         typer.Option(min=1, help="Threads; all cores, divided by processes, when absent."),
     ] = None,
-    memory_gib: Annotated[float, typer.Option(help="GiB of memory for each process.")] = 8.0,
+    memory_gib: Annotated[float, number_option("GiB of memory for each process.")] = 8.0,
 ) -> None:
     """Trains linear probes on extracted features, and writes their tables.
 

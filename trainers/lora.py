@@ -29,6 +29,7 @@ from otoscope.cli.options import (
     TransformersSpec,
     WeightDecay,
     model_options,
+    number_option,
 )
 from otoscope.tuning.config import TrainingConfig, TuningError
 from otoscope.tuning.scopes import SCOPES
@@ -73,14 +74,16 @@ def lora(
     ] = None,
     revision: Revision = None,
     limit_sources: LimitSources = None,
-    lora_rank: Annotated[int, typer.Option(help="LoRA rank.")] = 8,
-    lora_alpha: Annotated[int, typer.Option(help="LoRA alpha; the scale is alpha / rank.")] = 16,
-    lora_dropout: Annotated[float, typer.Option(help="LoRA dropout.")] = 0.05,
+    lora_rank: Annotated[int, typer.Option(min=1, help="LoRA rank.")] = 8,
+    lora_alpha: Annotated[
+        int, typer.Option(min=1, help="LoRA alpha; the scale is alpha / rank.")
+    ] = 16,
+    lora_dropout: Annotated[float, number_option("LoRA dropout.", most=1.0)] = 0.05,
     learning_rate: LearningRate = 2e-4,
     weight_decay: WeightDecay = 0.0,
     train_batch_size: TrainBatchSize = 16,
     epochs: Epochs = 1,
-    max_grad_norm: Annotated[float, typer.Option(help="Gradients are clipped to this norm.")] = 1.0,
+    max_grad_norm: Annotated[float, number_option("Gradients are clipped to this norm.")] = 1.0,
     seed: Seed = 1234,
     reproducible: Annotated[
         bool | None,

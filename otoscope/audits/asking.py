@@ -1,7 +1,9 @@
 """Requests what is missing, and stores every answer the moment it arrives."""
 
-from collections import Counter
+import math
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
@@ -11,13 +13,15 @@ from otoscope.acoustics.codec import AudioError
 from otoscope.audits.answer_cache import AnswerCache, cache_key
 from otoscope.audits.journal import Journal, lost_calls, open_journal, sent_calls
 from otoscope.audits.runs import attempts, deciding
-from otoscope.errors import first_names
+from otoscope.errors import InvalidValue, first_names
 from otoscope.models.base import Answer, ModelError, Request, Status, description_of, stream
 from otoscope.models.retrying import ON_ERROR, RetryPolicy
 from otoscope.responses import PARSERS
 
 ATTENUATED = "beyond full scale after decoding, so the clip was attenuated as a whole"
 """Detail of an answer about a clip that its lossy codec decodes to more than full scale."""
+
+UNPRICED = "the price of this model is not known, so --max-cost cannot hold"
 
 
 @dataclass
@@ -74,14 +78,18 @@ def ask(
         rank, world: Whose file to write, of how many.
         retry: Which answers to request again.
         max_cost: Stop once the run, all its processes taken together, has cost this much; a rank
-            takes an equal share of what is left.
+            takes an equal share of what is left. Until an answer has had a cost, one request is in
+            flight at a time.
         cache: Earlier answers, or None. Not used for a model that does not describe itself.
         on_answer: Called once before the first answer and after each.
 
     Raises:
         RunError: Another process is writing this rank.
         ModelError: The model failed; its earlier answers are stored.
+        InvalidValue: `max_cost` is negative or not finite.
     """
+    if max_cost is not None and not 0 <= max_cost < math.inf:
+        raise InvalidValue(f"--max-cost is {max_cost}; it is a finite number of at least 0")
     with open_journal(run, rank, world) as journal:
         lines = list(attempts(run))
         before = deciding(lines)
@@ -128,13 +136,21 @@ class _Dispatcher:
     request_error: Exception | None = None
 
     def dispatch(self, missing: Sequence[str]) -> None:
-        answers = stream(self.model, self._guarded(missing))
+        rest = deque(missing)
+        while rest and not self.progress.stopped:
+            self._send(rest)
+
+    def _send(self, rest: deque[str]) -> None:
+        """Requests answers until nothing is left, or until an answer has to show its price."""
+        answers = stream(self.model, self._guarded(rest))
         while (arrived := self._next(answers)) is not None:
             index, answer = arrived
             if index not in self.in_flight:
                 raise ModelError(f"the model answered question {index}, which is not open")
-            request, key = self.in_flight.pop(index)
-            answer = self.retry.settled(self.model, request, answer)
+            request, key = self.in_flight[index]
+            with self._one_error():
+                answer = self.retry.settled(self.model, request, answer)
+            del self.in_flight[index]
             if not answer.detail and any(a.attenuation_db for a in request.audio_inputs):
                 answer = replace(answer, detail=ATTENUATED)
             if self.cache:
@@ -146,31 +162,40 @@ class _Dispatcher:
                 f"{self._names_in_flight()}"
             )
 
-    def _guarded(self, missing: Sequence[str]) -> Iterator[Request]:
+    def _guarded(self, rest: deque[str]) -> Iterator[Request]:
         """The requests; an error raised in here is not the fault of the model that pulls them."""
         try:
-            yield from self._requests(missing)
+            yield from self._requests(rest)
         except Exception as error:
             self.request_error = error
             raise
 
-    def _requests(self, missing: Sequence[str]) -> Iterator[Request]:
+    def _requests(self, rest: deque[str]) -> Iterator[Request]:
         n_sent, description = 0, description_of(self.model)
-        for question_id in missing:
+        while rest:
             if self._over_budget():
                 return
+            question_id = rest[0]
             try:
                 request = self.fill(question_id)
             except AudioError as error:
+                rest.popleft()
                 self._store(question_id, Answer(None, Status.ERROR, detail=str(error)))
                 continue
             key = ""
             if self.cache:
                 key = cache_key(request, description, self.retry)
                 if (known := self.cache.get(key)) is not None:
+                    rest.popleft()
                     self.progress.n_cached += 1
                     self._store(question_id, known, request.question.parser, cached=True)
                     continue
+            unpriced = self.budget is not None and self.progress.cost is None
+            if unpriced and getattr(self.model, "price_is_known", None) is False:
+                self.progress.stopped = f"{UNPRICED}; --price-in and --price-out give it"
+            if self.progress.stopped or (unpriced and n_sent):
+                return
+            rest.popleft()
             self.in_flight[n_sent] = request, key
             n_sent += 1
             self.journal.send(question_id, self.numbers[question_id])
@@ -184,22 +209,13 @@ class _Dispatcher:
         if (progress.cost or 0.0) >= self.budget:
             progress.stopped = f"--max-cost {self.max_cost:g} is reached"
         elif n_paid > 0 and progress.cost is None:
-            progress.stopped = "the price of this model is not known, so --max-cost cannot hold"
+            progress.stopped = UNPRICED
         return bool(progress.stopped)
 
     def _next(self, answers: Iterator[tuple[int, Answer]]) -> tuple[int, Answer] | None:
         """The next answer; whatever a model raises becomes one clear error."""
-        try:
+        with self._one_error():
             arrived = next(answers, None)
-        except ModelError:
-            raise
-        except Exception as error:
-            if error is self.request_error:
-                raise
-            raise ModelError(
-                f"the model failed with {type(error).__name__}: {error}; in flight was "
-                f"{self._names_in_flight()}; earlier answers are stored"
-            ) from error
         if arrived is None:
             return None
         if not (isinstance(arrived, tuple | list) and len(arrived) == 2):
@@ -218,6 +234,20 @@ class _Dispatcher:
                 "otoscope.models.base.Answer"
             )
         return arrived
+
+    @contextmanager
+    def _one_error(self) -> Iterator[None]:
+        try:
+            yield
+        except ModelError:
+            raise
+        except Exception as error:
+            if error is self.request_error:
+                raise
+            raise ModelError(
+                f"the model failed with {type(error).__name__}: {error}; in flight was "
+                f"{self._names_in_flight()}; earlier answers are stored"
+            ) from error
 
     def _names_in_flight(self) -> str:
         return first_names([r.question.question_id for r, _ in self.in_flight.values()])

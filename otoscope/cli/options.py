@@ -6,11 +6,13 @@ command at hand uses it.
 
 import functools
 import inspect
+import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 from otoscope.models import MODELS
 from otoscope.models.presets import PRESETS
@@ -34,6 +36,29 @@ def _prompts() -> str:
 
 PROMPT = "Prompt: its name, or `own` for each row's own text"
 PROMPT_NAMES = _prompts()
+
+
+def number_option(help_text: str, *, least: float = 0.0, most: float | None = None) -> Any:
+    """An option that is a finite number within a range; at least 0 unless said otherwise."""
+    return Option(help=help_text, min=least, max=most, callback=_finite)
+
+
+def _finite(value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise BadParameter(f"{value} is not a finite number.")
+    return value
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise BadParameter(f'{text!r} is not a JSON object such as {{"seed": 1}}.')
+    return found
+
+
 DatasetName = Annotated[str, Option(help="Dataset: a folder or a Hub repository.")]
 Configs = Annotated[list[str] | None, Option(help="Dataset config; may be repeated.")]
 Revision = Annotated[str | None, Option(help="Revision of a dataset on the Hub.")]
@@ -59,10 +84,12 @@ ProfileName = Annotated[
         "which changes the named factor alone."
     ),
 ]
-TrainBatchSize = Annotated[int, Option(help="Examples in one optimizer step, over all processes.")]
-LearningRate = Annotated[float, Option(help="Learning rate of AdamW.")]
-WeightDecay = Annotated[float, Option(help="Weight decay of AdamW.")]
-Epochs = Annotated[int, Option(help="Passes over the training rows.")]
+TrainBatchSize = Annotated[
+    int, Option(min=1, help="Examples in one optimizer step, over all processes.")
+]
+LearningRate = Annotated[float, number_option("Learning rate of AdamW.")]
+WeightDecay = Annotated[float, number_option("Weight decay of AdamW.")]
+Epochs = Annotated[int, Option(min=1, help="Passes over the training rows.")]
 Seed = Annotated[int, Option(help="Random seed.")]
 
 ModelName = Annotated[
@@ -94,8 +121,54 @@ MODEL_OPTIONS: dict[str, Any] = {
     ],
     "base_url": Annotated[str | None, Option(help="Server address (openai).")],
     "concurrency": Annotated[int | None, Option(min=1, help="Requests in flight (openai).")],
-    "requests_per_minute": Annotated[float | None, Option(help="Rate limit (openai).")],
-    "timeout_s": Annotated[float | None, Option(help="Time limit of a request (openai).")],
+    "requests_per_minute": Annotated[
+        float | None, number_option("Rate limit (openai).", least=1e-3)
+    ],
+    "timeout_s": Annotated[
+        float | None, number_option("Time limit of a request in seconds (openai).", least=1e-3)
+    ],
+    "max_retries": Annotated[
+        int | None, Option(min=0, help="Attempts after the first one of a request (openai).")
+    ],
+    "backoff_s": Annotated[
+        float | None, number_option("First wait before another attempt, in seconds (openai).")
+    ],
+    "longest_wait_s": Annotated[
+        float | None, number_option("Longest wait at a server's request, in seconds (openai).")
+    ],
+    "api_key_env": Annotated[
+        str | None, Option(help="Environment variable that holds the key (openai).")
+    ],
+    "temperature": Annotated[float | None, number_option("Sampling temperature (openai).")],
+    "extra": Annotated[
+        dict | None,
+        Option(
+            parser=_json_object,
+            metavar="JSON",
+            help="More fields of a request (openai); null leaves one out, as in "
+            '`{"temperature": null}`.',
+        ),
+    ],
+    "sampling_rate": Annotated[
+        int | None,
+        Option(
+            min=0, help="Audio rate that is sent, in Hz (openai); 0 sends each clip at its own."
+        ),
+    ],
+    "audio_format": Annotated[
+        str | None, Option(help="Audio format that is sent (openai): wav or flac.")
+    ],
+    "max_audio_s": Annotated[
+        float | None,
+        number_option("Longest clip that is sent, in seconds (openai).", least=1e-3),
+    ],
+    "prices": Annotated[
+        Path | None, Option(help="Table of prices (openai): CSV with the columns of ours.")
+    ],
+    "price_in": Annotated[float | None, number_option("Price of a million tokens sent (openai).")],
+    "price_out": Annotated[
+        float | None, number_option("Price of a million tokens generated (openai).")
+    ],
 }
 """Everything that `open_model` may be given."""
 

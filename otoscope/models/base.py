@@ -199,6 +199,7 @@ class Model(Protocol):
       requested, and whether they cover the dataset; raises `ModelError` for those it cannot answer.
     - `with_settings(max_new_tokens=…)`: the same model with another limit, for the retry on parse
       failure; or `with_retry(policy)` to make that retry itself, see `otoscope.models.retrying`.
+    - `price_is_known`: False where answers will have no `cost`, so that no limit on cost can hold.
     - `stream(request) -> iterator of (index, answer)`: answers in the order in which they arrive.
     """
 

@@ -24,8 +24,19 @@ class GenerationSettings:
     logprobs: bool = False
 
     def __post_init__(self) -> None:
+        if foreign := sorted({*self.preset.extra, *_unused(self.preset)}):
+            raise InvalidValue(
+                f"preset {self.preset.name!r} has settings that a model of transformers does not "
+                f"take: {foreign}; it is for {self.preset.model}"
+            )
         if self.max_new_tokens < 1:
             raise InvalidValue(f"max_new_tokens must be 1 or more, not {self.max_new_tokens}")
+
+
+def _unused(preset: Preset) -> list[str]:
+    """Settings of sampling in a preset that does not sample; `generation_config` drops them."""
+    names = ("temperature", "top_p", "top_k") if preset.sampled is False else ()
+    return [name for name in names if getattr(preset, name) is not None]
 
 
 class Generation(NamedTuple):

@@ -110,7 +110,8 @@ class LostBandwidth(NamedTuple):
             return ""
         return (
             f"{self.n_affected} of {self.n_clips} clips have content above {self.limit_hz:g} Hz, "
-            f"beyond the model's bandwidth (up to {self.worst_db:.1f} dB of a clip's power)"
+            f"which an input of {2 * self.limit_hz:g} Hz leaves out (up to {self.worst_db:.1f} dB "
+            "of a clip's power)"
         )
 
 

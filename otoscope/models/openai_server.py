@@ -9,6 +9,7 @@ The key is read from the environment when a call is made, and is not stored.
 
 import base64
 import ipaddress
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -22,7 +23,7 @@ from otoscope.models.audio import FORMATS, RESAMPLER, audio_file
 from otoscope.models.base import Answer, AudioInput, ModelError, Request, Status
 from otoscope.models.in_flight import LoopThread, as_they_arrive
 from otoscope.models.presets import PRESETS, Preset
-from otoscope.models.prices import price_of, read_prices
+from otoscope.models.prices import Price, price_of, price_of_tokens, read_prices
 from otoscope.models.redacting import Redactor, without_credentials
 from otoscope.models.retrying import RetryPolicy
 from otoscope.models.server_calls import ChatCalls
@@ -32,8 +33,9 @@ OPENAI_URL = "https://api.openai.com/v1"
 OTHER_NAMES = {"thinking_level": "reasoning_effort"}
 """Settings of presets whose field in a chat completion has another name."""
 LEAST = {
-    "concurrency": 1, "max_retries": 0, "timeout_s": 1e-3, "sampling_rate": 0,
-    "requests_per_minute": 1e-3,
+    "concurrency": 1, "max_retries": 0, "timeout_s": 1e-3, "sampling_rate": 0, "backoff_s": 0,
+    "requests_per_minute": 1e-3, "longest_wait_s": 0, "max_audio_s": 1e-3, "temperature": 0,
+    "max_new_tokens": 1, "price_in": 0, "price_out": 0,
 }  # fmt: skip
 
 
@@ -44,6 +46,11 @@ class OpenAIServer(Server):
     def batch_size(self) -> int:
         """Requests in flight at once."""
         return self.concurrency
+
+    @property
+    def price_is_known(self) -> bool:
+        """Whether answers have a cost."""
+        return self.price is not None
 
     @property
     def description(self) -> dict[str, Any]:
@@ -84,7 +91,8 @@ class OpenAIServer(Server):
     def chat_request(self, request: Request) -> ChatRequest | Answer:
         """The messages to send: parts in order, clips as files in base64.
 
-        A clip that cannot be encoded makes it an answer of status `error`.
+        A clip that cannot be encoded, or is longer than `max_audio_s`, makes it an answer of status
+        `error`.
         """
         messages: list[dict[str, Any]] = []
         n_clipped = 0
@@ -94,6 +102,8 @@ class OpenAIServer(Server):
                 if not isinstance(part, AudioInput):
                     content.append({"type": "text", "text": part.text})
                     continue
+                if part.duration_s > (self.max_audio_s or math.inf):
+                    return Answer(None, Status.ERROR, detail=self._too_long(part))
                 try:
                     data, n = audio_file(part, self.sampling_rate, self.audio_format)
                 except (AudioError, ModelError) as error:
@@ -107,6 +117,12 @@ class OpenAIServer(Server):
                 messages.append({"role": role, "content": content})
         audio_s = sum((audio.duration_s for audio in request.audio_inputs), 0.0)
         return ChatRequest(messages, audio_s, n_clipped, request.question.parser)
+
+    def _too_long(self, audio: AudioInput) -> str:
+        return (
+            f"clip {audio.id!r} lasts {audio.duration_s:.2f} s, longer than --max-audio-s "
+            f"{self.max_audio_s:g}; it was not sent"
+        )
 
     def input_fingerprint(self, request: Request) -> bytes:
         """The files that are sent, one after another."""
@@ -148,6 +164,8 @@ def open_openai(
     backoff_s: float = 1.0,
     longest_wait_s: float = 120.0,
     prices: Path | str | None = None,
+    price_in: float | None = None,
+    price_out: float | None = None,
 ) -> OpenAIServer:
     """`openai:NAME`; a revision is only recorded, as servers have no field for it.
 
@@ -163,7 +181,7 @@ def open_openai(
             `{"max_tokens": None, "max_completion_tokens": 128}`.
         sampling_rate: Of what is sent, in Hz; 0 or None sends each clip at its own.
         audio_format: `wav`, or `flac` where the server takes it.
-        max_audio_s: The longest clip that the model takes, if known.
+        max_audio_s: The longest clip that the model takes, if known; longer ones are not sent.
         concurrency: Requests in flight at once.
         requests_per_minute: Starts are spread evenly to stay below; None for no limit.
         timeout_s: For one attempt.
@@ -172,6 +190,8 @@ def open_openai(
             Retry-After replaces it and delays all requests.
         longest_wait_s: A Retry-After longer than this is not waited for.
         prices: A CSV with the columns of `otoscope/models/data/prices.csv`, instead of it.
+        price_in, price_out: Of a million tokens sent, text or audio, and generated; both together,
+            instead of a table.
 
     Raises:
         ModelError: A setting that cannot be used, or a key that is missing.
@@ -190,21 +210,31 @@ def open_openai(
     _validate_numbers(
         concurrency=concurrency, max_retries=max_retries, timeout_s=timeout_s,
         sampling_rate=sampling_rate, requests_per_minute=requests_per_minute,
+        backoff_s=backoff_s, longest_wait_s=longest_wait_s, max_audio_s=max_audio_s,
+        temperature=temperature, max_new_tokens=max_new_tokens,
+        price_in=price_in, price_out=price_out,
     )  # fmt: skip
+    price: Price | None
+    if price_in is not None and price_out is not None:
+        price = price_of_tokens(name, price_in, price_out)
+    elif price_in is not None or price_out is not None:
+        raise ModelError("openai: --price-in and --price-out are given together")
+    else:
+        price = price_of(name, host, read_prices(Path(prices) if prices else None))
     return OpenAIServer(
         model=name, revision=revision, base_url=url, key_env=api_key_env, preset=preset,
         fields=_fields(preset, temperature, max_new_tokens, extra or {}),
         sampling_rate=sampling_rate or None, max_audio_s=max_audio_s, audio_format=audio_format,
         concurrency=concurrency, requests_per_minute=requests_per_minute, timeout_s=timeout_s,
         max_retries=max_retries, backoff_s=backoff_s, longest_wait_s=longest_wait_s,
-        price=price_of(name, host, read_prices(Path(prices) if prices else None)),
+        price=price,
     )  # fmt: skip
 
 
 def _validate_numbers(**numbers: int | float | None) -> None:
     for name, value in numbers.items():
-        if value is not None and value < LEAST[name]:
-            raise ModelError(f"openai: {name} is {value}; at least {LEAST[name]:g}")
+        if value is not None and not LEAST[name] <= value < math.inf:
+            raise ModelError(f"openai: {name} is {value}; at least {LEAST[name]:g}, and finite")
 
 
 def _fields(

@@ -5,6 +5,7 @@ that is not in the table has no price, never 0.
 """
 
 import csv
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -54,11 +55,15 @@ class Price:
             usage: Of a chat completion: `prompt_tokens`, `completion_tokens`, details.
             audio_s: Seconds of audio that were sent.
         """
-        n_in, n_out = usage.get("prompt_tokens"), usage.get("completion_tokens")
-        if not isinstance(n_in, int) or not isinstance(n_out, int):
+        n_in: Any = usage.get("prompt_tokens")
+        n_out: Any = usage.get("completion_tokens")
+        if not all(type(n) is int and 0 <= n < 2**63 for n in (n_in, n_out)):
             return None
-        n_audio = (usage.get("prompt_tokens_details") or {}).get("audio_tokens")
-        if not isinstance(n_audio, int) or (n_audio == 0 and audio_s > 0):
+        if self.audio_in == self.text_in:
+            return self._total(n_in, 0, n_out)
+        details = usage.get("prompt_tokens_details")
+        n_audio = details.get("audio_tokens") if isinstance(details, dict) else None
+        if type(n_audio) is not int or n_audio < 0 or (n_audio == 0 and audio_s > 0):
             n_audio = self._audio_tokens(audio_s)
         if n_audio is None or (n_audio and self.audio_in is None):
             return None
@@ -122,11 +127,22 @@ def price_of(model: str, host: str, prices: list[Price]) -> Price | None:
     return None
 
 
+def price_of_tokens(model: str, price_in: float, price_out: float) -> Price:
+    """A price that somebody gives, anywhere: of a million tokens sent and generated."""
+    return Price(model, "", "", "", price_in, price_out, price_in, None, "")
+
+
 def _price(row: Mapping[str, str | None]) -> Price:
     texts: dict[str, Any] = {name: row.get(name) or "" for name in ("host", "as_of", "replaced_by")}
     numbers: dict[str, Any] = {
-        name: float(value) if (value := row.get(name)) else None
+        name: _amount(value) if (value := row.get(name)) else None
         for name in ("text_in", "text_out", "audio_in", "audio_tokens_per_s")
     }
     currency = row.get("currency") or "USD"
     return Price(row["model"] or "", currency=currency, **texts, **numbers)
+
+
+def _amount(text: str) -> float:
+    if not 0 <= (amount := float(text)) < math.inf:
+        raise ValueError(f"{text!r} is no price")
+    return amount

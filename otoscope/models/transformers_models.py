@@ -279,7 +279,7 @@ def open_transformers(
     Raises:
         ModelError: The model cannot be used; says why, and the way out.
         LookupError: No such preset.
-        InvalidValue: `on_long` is none of these.
+        InvalidValue: `on_long` is none of these, or the preset has settings of another interface.
     """
     validate_on_long(on_long)
     if name is None:
@@ -287,6 +287,7 @@ def open_transformers(
     if batch_size < 1:
         raise ModelError(f"batch_size must be 1 or more, not {batch_size}")
     chosen = PRESETS[preset or "greedy"]
+    settings = GenerationSettings(chosen, max_new_tokens or chosen.max_new_tokens, logprobs)
     loaded = load(
         name,
         revision,
@@ -298,5 +299,4 @@ def open_transformers(
     encoder = RequestEncoder(
         loaded.processor, loaded.family, loaded.sampling_rate, loaded.window_s, on_long
     )
-    settings = GenerationSettings(chosen, max_new_tokens or chosen.max_new_tokens, logprobs)
     return TransformersModel(loaded, encoder, settings, BatchSize(batch_size))

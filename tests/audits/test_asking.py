@@ -1,6 +1,7 @@
 """Requested once, stored at once, and counted by the plan only."""
 
 import io
+import math
 import sqlite3
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from otoscope.audits.journal import sent_calls
 from otoscope.audits.perception import plan, run
 from otoscope.audits.runs import attempts, load_run
 from otoscope.cli.run.session import summary
+from otoscope.errors import InvalidValue
 from otoscope.models.base import Answer, AudioInput, ModelError, Request, Status
 from otoscope.models.retrying import RetryPolicy
 from otoscope.models.simple import RandomChoice
@@ -357,6 +359,32 @@ class TestMaxCost:
         assert "price of this model is not known" in ask(model, max_cost=1.0).stopped
         assert len(model.requested) == 1
 
+    def test_nothing_is_sent_to_a_model_whose_price_is_known_to_be_unknown(self, ask):
+        model = RecordingModel()
+        model.price_is_known = False
+        progress = ask(model, max_cost=1.0)
+        assert "--price-in and --price-out give it" in progress.stopped
+        assert (model.requested, progress.n_answered) == ([], 0)
+
+    def test_many_at_once_only_after_the_first_has_had_a_cost(self, ask):
+        class Eager(RecordingModel):
+            def stream(self, questions):
+                ahead = list(questions)
+                sizes.append(len(ahead))
+                yield from enumerate(self.answer(ahead))
+
+        sizes = []
+        progress = ask(Eager(self.priced), max_cost=9.0)
+        assert (sizes, progress.n_answered) == ([1, 4], 5)
+        sizes.clear()
+        assert ask(Eager(), out="second", max_cost=9.0).stopped
+        assert sum(sizes) == 1
+
+    @pytest.mark.parametrize("limit", [math.nan, math.inf, -1.0])
+    def test_a_limit_that_is_none_is_rejected(self, ask, limit):
+        with pytest.raises(InvalidValue, match="--max-cost is"):
+            ask(RecordingModel(), max_cost=limit)
+
     def test_counts_what_a_failed_call_cost(self, ask):
         model = RecordingModel(lambda _: Answer(None, Status.ERROR, cost=1.0))
         ask(model, max_cost=2.0)
@@ -543,6 +571,18 @@ class TestRetryOnParseFailure:
         assert (row["wall_s"], row["cost"]) == (3.0, 0.75)
         assert model.tried == [256] * 5
         assert (progress.n_parsed, progress.cost) == (5, 3.75)
+
+    @pytest.mark.parametrize("module", ["otoscope.models.theirs", "mine"])
+    def test_a_model_that_raises_in_it_is_one_error(self, ask, module):
+        def fails(question_id):
+            raise RuntimeError("out of luck")
+
+        class Unlucky(Retrying):
+            def with_settings(self, *, max_new_tokens):
+                return type("Again", (RecordingModel,), {"__module__": module})(fails)
+
+        with pytest.raises(ModelError, match=r"RuntimeError: out of luck"):
+            ask(Unlucky(None), retry=ON_PARSE_FAILURE)
 
     def test_is_not_made_unless_requested(self, ask):
         model = Retrying(Answer("decrease"))

@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from otoscope.audits import AUDITS
@@ -69,6 +70,28 @@ def test_help_lists_prompts_presets_and_parsers():
     assert set(PARSERS) <= {
         *re.findall(r"\w+", options(COMMANDS["otoscope", "audit-parse"])["--parser"])
     }
+
+
+FLOATS = [
+    pytest.param(words, parameter, id=f"{' '.join(words)} {parameter.opts[0]}")
+    for words, command in COMMANDS.items()
+    for parameter in command.params
+    if "float" in str(parameter.type_descriptor.annotation)
+]
+
+
+@pytest.mark.parametrize(("words", "parameter"), FLOATS)
+def test_a_number_that_is_none_is_rejected(words, parameter):
+    context = typer.Context(COMMANDS[words], info_name="x")
+    for value in ("nan", "inf", "-inf", "-1", "1e400", "x"):
+        with pytest.raises(typer.BadParameter):
+            parameter.process_value(context, value)
+
+
+def test_there_are_numbers_to_reject():
+    assert {p.values[1].opts[0] for p in FLOATS} >= {
+        "--max-cost", "--requests-per-minute", "--price-in", "--learning-rate", "--max-disk-gib",
+    }  # fmt: skip
 
 
 def test_without_arguments_the_help():

@@ -136,6 +136,13 @@ class TestFairWeather:
         assert "NaN" in answer.detail
         assert server.bodies == []
 
+    def test_a_clip_that_is_too_long_is_not_sent(self):
+        answer, server = one_answer(always(Reply()), max_audio_s=0.05)
+        assert (answer.status, server.bodies) == (Status.ERROR, [])
+        assert answer.detail.startswith("clip 'a' lasts 0.10 s, longer than --max-audio-s 0.05")
+        answer, _ = one_answer(always(Reply()), max_audio_s=0.1)
+        assert answer.status is Status.OK
+
     def test_answers_come_in_order_and_stream_as_they_arrive(self):
         def reply_to(n, body, headers):
             text = body["messages"][0]["content"][0]["text"]
@@ -624,6 +631,18 @@ class TestCost:
             assert row["source"].startswith("https://")
             assert float(row["text_in"]) < float(row["audio_in"])
 
+    def test_a_price_of_ones_own_needs_no_split_of_tokens(self):
+        reply = completion(usage=(120, 3, 0))
+        answer, _ = one_answer(always(Reply(reply)), price_in=2.0, price_out=10.0)
+        assert answer.cost == pytest.approx((120 * 2 + 3 * 10) / 1e6)
+
+    @pytest.mark.parametrize("amount", ["nan", "inf", "-1"])
+    def test_a_table_holds_numbers(self, amount, tmp_path):
+        prices = tmp_path / "prices.csv"
+        prices.write_text(f"model,text_in\ntiny-lalm,{amount}\n")
+        with pytest.raises(ModelError, match="is no price"):
+            open_openai("tiny", base_url="http://localhost:1/v1", prices=prices)
+
     def test_an_unknown_model_has_no_cost(self):
         answer, _ = one_answer(always(Reply()))
         assert answer.cost is None
@@ -645,6 +664,11 @@ class TestSettings:
             ({"audio_format": "mp3"}, "audio format 'mp3' is none of"),
             ({"concurrency": 0}, "concurrency is 0; at least 1"),
             ({"timeout_s": 0.0}, "timeout_s is 0"),
+            ({"timeout_s": float("nan")}, "timeout_s is nan; at least 0.001, and finite"),
+            ({"requests_per_minute": float("inf")}, "requests_per_minute is inf"),
+            ({"temperature": -1.0}, "temperature is -1"),
+            ({"price_in": 1.0}, "--price-in and --price-out are given together"),
+            ({"price_in": float("nan"), "price_out": 1.0}, "price_in is nan"),
             ({"requests_per_minute": 0.0}, "requests_per_minute is 0"),
             ({"base_url": "localhost:8000/v1"}, "'localhost:8000/v1' is no base URL"),
             ({"base_url": "http://"}, "no base URL"),

@@ -16,6 +16,7 @@ from otoscope.cli.options import (
     Revision,
     Split,
     model_options,
+    number_option,
 )
 from otoscope.cli.run.session import ask, preview
 
@@ -38,7 +39,7 @@ def perception(
         bool,
         typer.Option(help="Dry run: print the first request of each prompt, counts and price."),
     ] = False,
-    max_cost: Annotated[float | None, typer.Option(help="Stop once this much is spent.")] = None,
+    max_cost: Annotated[float | None, number_option("Stop once this much is spent.")] = None,
     retry: Annotated[
         list[str] | None,
         typer.Option(help="Retry answers with this status, e.g. refused; may be repeated."),
