@@ -125,7 +125,7 @@ MODEL_OPTIONS: dict[str, Any] = {
         float | None, number_option("Rate limit (openai).", least=1e-3)
     ],
     "timeout_s": Annotated[
-        float | None, number_option("Time limit of a request in seconds (openai).", least=1e-3)
+        float | None, number_option("Time limit of a request in seconds (openai).")
     ],
     "max_retries": Annotated[
         int | None, Option(min=0, help="Attempts after the first one of a request (openai).")
