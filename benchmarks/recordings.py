@@ -138,7 +138,7 @@ def measure_recording(
                         recorded.speaker,
                         slope(track),
                         segments(track),
-                        direction_with_source(track, before),
+                        direction_with_source(track, before, category),
                         ClipContrasts(category, *condition, recorded.name, *found),
                     )
                 )

@@ -95,25 +95,17 @@ def constant_of(slopes: Sequence[float] | np.ndarray) -> float:
     return float(np.median(known)) if known.size else float("nan")
 
 
-def difference(clip: Track, source: Track) -> Track:
-    """A clip's track minus its source's, each window with the nearest one of the source.
-
-    Places are fractions of the span, so the two may differ in length. NaN where either is.
-    """
-    if not len(clip.place) or not len(source.place):
-        return Track(np.empty(0), np.empty(0))
-    between = (source.place[1:] + source.place[:-1]) / 2
-    return Track(clip.place, clip.value - source.value[np.searchsorted(between, clip.place)])
-
-
-def direction_with_source(clip: Track, source: Track) -> str | None:
+def direction_with_source(clip: Track, source: Track, category: str) -> str | None:
     """`up` or `down`, from a clip's cue and its source's: the sign of their difference's slope.
 
     The slope of the difference rather than the difference of slopes: only windows measured in both
     count, and the source's own changes cancel window by window. None when that slope cannot be
     measured, or is exactly zero as in an unmodified clip.
+
+    Raises:
+        LookupError: No such category.
     """
-    moved = slope(difference(clip, source))
+    moved = slope(GRADIENTS[category].difference(clip, source))
     if np.isnan(moved) or moved == 0:
         return None
     return "up" if moved > 0 else "down"

@@ -8,10 +8,14 @@ from synthetic_speech import speech_pcm
 from otoscope.acoustics.design import CONDITIONS, LABELS, Condition
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.measures import ClipAnalysis, Track
+from otoscope.acoustics.measures.differences import (
+    difference,
+    rise_by_added_power,
+    within_half_an_octave,
+)
 from otoscope.acoustics.observers import (
     SlopeObserver,
     cue_slope,
-    difference,
     direction_with_source,
     fit_slope_observer,
     slope,
@@ -87,9 +91,10 @@ def test_difference_takes_the_nearest_window_of_the_source():
 def test_only_windows_measured_in_both_count():
     source, clip = track(0, 0, 9, np.nan), track(1, 2, np.nan, 99)
     np.testing.assert_array_equal(difference(clip, source).value, [1, 2, np.nan, np.nan])
-    assert direction_with_source(clip, source) == "up"
+    assert direction_with_source(clip, source, "volume") == "up"
 
 
+@pytest.mark.parametrize("category", ["volume", "background_noise", "voice_pitch"])
 @pytest.mark.parametrize(
     ("clip", "source"),
     [
@@ -99,8 +104,28 @@ def test_only_windows_measured_in_both_count():
         (track(5, 7, 6), track(5, 7, 6)),
     ],
 )
-def test_no_direction_where_nothing_moved_or_nothing_was_measured(clip, source):
-    assert direction_with_source(clip, source) is None
+def test_no_direction_where_nothing_moved_or_nothing_was_measured(clip, source, category):
+    assert direction_with_source(clip, source, category) is None
+
+
+def test_powers_are_subtracted_where_noise_is_added():
+    # the source's floor falls from -73 to -122 dB, the noise from -70 to -90 dB
+    source_power, noise_power = 10 ** np.array([-7.3, -12.2]), 10 ** np.array([-7.0, -9.0])
+    source = track(*10 * np.log10(source_power))
+    clip = track(*10 * np.log10(source_power + noise_power))
+    # in dB the clip is 4.8 dB above its source first, and 32 dB last: as if noise rose
+    assert difference(clip, source).value == pytest.approx([4.76, 32.00], abs=0.01)
+    # with the mean added power, (1e-7 + 1e-9) / 2 = 5.05e-8, in both powers:
+    # (1.501e-7 + 5.05e-8) / (5.01e-8 + 5.05e-8) = 1.994, and (1e-9 + 5.05e-8) / 5.05e-8 = 1.0198
+    assert rise_by_added_power(clip, source).value == pytest.approx([2.997, 0.0851], abs=1e-3)
+    assert direction_with_source(clip, source, "background_noise") == "down"
+
+
+def test_octave_errors_do_not_count():
+    # F0 fell by up to 3 semitones; the last window of the source was taken an octave too low
+    source, clip = track(0, 0, 0, -12), track(-1, -2, -3, -3)
+    np.testing.assert_array_equal(within_half_an_octave(clip, source).value, [-1, -2, -3, np.nan])
+    assert direction_with_source(clip, source, "voice_pitch") == "down"
 
 
 def profile_of(category):
@@ -116,7 +141,7 @@ def named(source, category, condition, name, before):
         return None
     pcm = rendering.to_pcm().pcm
     after = GRADIENTS[category].cue(ClipAnalysis(pcm, source.sampling_rate, rendering.span))
-    return direction_with_source(after, before) or "none"
+    return direction_with_source(after, before, category) or "none"
 
 
 @pytest.mark.parametrize("direction", ["up", "down"])

@@ -154,10 +154,10 @@ def _from_json(values: list) -> MeasuredClip:
 
 @cache
 def measures_sha256() -> str:
-    """One hash for the code of all measures: their values change with it."""
+    """One hash for the code of all measures, and of what a gradient takes for its cue."""
     folder = Path(otoscope.acoustics.__path__[0])
     digest = hashlib.sha256()
-    for path in sorted([*folder.glob("measures/*.py"), *folder.glob("*.py")]):
+    for path in sorted(folder.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -211,5 +211,5 @@ def _measure(row: dict, category: str, source: Track) -> MeasuredClip:
         )  # fmt: skip
     return MeasuredClip(
         category, row["tier"], row["direction"], row["source_id"], row["no_effect"],
-        slope(track), direction_with_source(track, source), contrasted,
+        slope(track), direction_with_source(track, source, category), contrasted,
     )  # fmt: skip

@@ -7,6 +7,7 @@ import numpy as np
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, split_at_span
 from otoscope.acoustics.gradients.reasons import ADDS_MOVEMENT, FILLS_SPECTRUM, FILLS_VALLEYS
 from otoscope.acoustics.loudness import rms
+from otoscope.acoustics.measures.differences import rise_by_added_power
 from otoscope.acoustics.measures.levels import noise_floor
 from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory
@@ -90,6 +91,7 @@ BACKGROUND_NOISE = Gradient(
     parameter="noise RMS (share of speech RMS)",
     description="White noise rises from nothing in an up clip and falls to nothing in a down clip.",
     cue=noise_floor,
+    difference=rise_by_added_power,
     intended=frozenset({"noise_floor", "snr", "bandwidth"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (0.0, REACH[tier]),
     profiles={

@@ -9,6 +9,7 @@ import numpy as np
 
 from otoscope.acoustics.codec import Encoded, round_within_scale, truncate_to_pcm
 from otoscope.acoustics.measures.analysis import Measure
+from otoscope.acoustics.measures.differences import Difference, difference
 from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory
 
@@ -89,6 +90,7 @@ class Gradient:
         parameter: What moves, with its unit.
         description: What moves in an `up` and a `down` clip, one sentence for a reader.
         cue: The measure that rises when the label is `increase`.
+        difference: How the cue of a clip is compared with its source's.
         intended: Measures that the factor implies besides its cue: keys of `MEASURES`, `duration`,
             and `head` and `tail` for their levels.
         unavoidable: Confounds that no rendering of the factor can be free of, each with the reason.
@@ -103,6 +105,7 @@ class Gradient:
     up_ends: Callable[[str, int, int], tuple[float, float]]
     profiles: Mapping[str, Profile]
     unavoidable: Mapping[str, str] = field(default_factory=dict)
+    difference: Difference = difference
 
     def description_in(self, profile: str) -> str:
         """What moves in the clips of a profile."""

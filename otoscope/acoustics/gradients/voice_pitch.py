@@ -9,6 +9,7 @@ import soxr
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled
 from otoscope.acoustics.grains import PitchMarks, pitch_marks, shift_pitch
 from otoscope.acoustics.loudness import level_gain
+from otoscope.acoustics.measures.differences import within_half_an_octave
 from otoscope.acoustics.measures.voice import pitch
 from otoscope.acoustics.segments import crossfade_length, join
 from otoscope.acoustics.source_channel import SourceChannel
@@ -118,6 +119,7 @@ VOICE_PITCH = Gradient(
     description="F0 and formants rise in an up clip and fall in a down clip; the speaking rate is "
     "unchanged.",
     cue=pitch,
+    difference=within_half_an_octave,
     intended=frozenset({"pitch"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (-REACH_SEMITONES[tier], REACH_SEMITONES[tier]),
     profiles={

@@ -138,12 +138,14 @@ def test_a_damaged_cache_is_measured_again(made, measured, damage, monkeypatch):
     assert note.read_text() == complete
 
 
-def test_the_hash_of_the_measures_follows_their_code(monkeypatch, tmp_path):
-    (tmp_path / "measures").mkdir()
-    (tmp_path / "measures" / "levels.py").write_text("one")
+@pytest.mark.parametrize("name", ["measures/levels.py", "gradients/volume.py", "contrasts.py"])
+def test_the_hash_of_the_measures_follows_their_code(name, monkeypatch, tmp_path):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("one")
     monkeypatch.setattr(measurement.otoscope.acoustics, "__path__", [str(tmp_path)])
     before = measurement.measures_sha256.__wrapped__()
-    (tmp_path / "measures" / "levels.py").write_text("two")
+    path.write_text("two")
     assert measurement.measures_sha256.__wrapped__() != before
 
 
