@@ -9,11 +9,12 @@ import soundfile
 from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
 from builders.corpora.reading.audio_files import list_audio
 from builders.corpora.reading.item_ids import reject_duplicates, safe_id
-from builders.corpora.reading.metadata_csv import MetadataRow, read_metadata
+from builders.corpora.reading.metadata import MetadataRow, read_metadata
 from builders.corpora.reading.partition import check_splits, given_splits, leaks, partition
 from builders.corpora.reading.terms import check_terms
 
-METADATA = "metadata.csv"
+METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+"""Tables that are looked for in the folder."""
 
 
 def open_folder(
@@ -35,10 +36,10 @@ def open_folder(
     Args:
         root: The folder. Hidden files and folders in it are passed over.
         splits: Any of train, validation and test.
-        metadata: A CSV with the column `file_name` (relative to `root`) and any of `item_id`,
-            `clip_id`, `speaker_id`, `sentence_id`, `transcript` or `text`, `split`, `onset_sec`,
-            `offset_sec`, `gender`, `accent`. By default `metadata.csv` in the folder, if
-            there is one.
+        metadata: A table with the column `file_name` (relative to `root`) and any of `item_id`,
+            `clip_id`, `speaker_id`, `sentence_id`, `transcript`, `split`, `onset_sec`,
+            `offset_sec`, `gender`, `accent`; see `otoscope.tables.names` for other names of
+            these. By default one of `METADATA` in the folder, if there is one.
         licence: Hub licence identifier.
         attribution: Who made the recordings.
         language: ISO 639-1 code.
@@ -81,9 +82,13 @@ def open_folder(
 
 
 def _rows(root: Path, metadata: Path | None) -> tuple[dict[str, MetadataRow] | None, str]:
-    path = root / METADATA if metadata is None else Path(metadata)
-    if metadata is None and not path.exists():
-        return None, METADATA
+    there = [root / name for name in METADATA if (root / name).exists()]
+    if metadata is None and len(there) > 1:
+        names = " and ".join(path.name for path in there)
+        raise CorpusError(f"{root} has {names}; name the right one with --metadata")
+    if metadata is None and not there:
+        return None, METADATA[0]
+    path = there[0] if metadata is None else Path(metadata)
     rows = read_metadata(path)
     if not rows:
         raise CorpusError(f"{path} lists no file")
@@ -118,7 +123,7 @@ def _clip(file_name: str, path: Path, row: MetadataRow) -> SourceClip:
     try:
         item_id = row.item_id or safe_id(file_name.removesuffix(path.suffix))
     except CorpusError as error:
-        raise CorpusError(f"{error} in {METADATA}") from error
+        raise CorpusError(f"{error} in {METADATA[0]}") from error
     return SourceClip(
         item_id, row.clip_id or item_id, row.split, 0, path,
         row.speaker_id, row.sentence_id, row.transcript, row.span_s,

@@ -62,9 +62,9 @@ class CorpusOptions:
     metadata: Annotated[
         Path | None,
         Option(
-            help="Metadata (folder): CSV with file_name and, if known, speaker_id, sentence_id, "
-            "transcript, split, onset_sec, offset_sec, item_id, clip_id; `metadata.csv` when "
-            "absent."
+            help="Metadata (folder): CSV, JSON lines or Parquet with file_name and, if known, "
+            "speaker_id, sentence_id, transcript, split, onset_sec, offset_sec, item_id, clip_id; "
+            "`metadata.csv`, `.jsonl` or `.parquet` of the folder when absent."
         ),
     ] = None
     licence: Annotated[

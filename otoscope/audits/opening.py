@@ -14,7 +14,7 @@ import datasets
 import yaml
 
 from otoscope.audits.audio_files import AudioFiles, folders_of
-from otoscope.audits.audio_folders import folder_splits, is_audio_folder
+from otoscope.audits.table_layouts import csv_splits, folder_splits, is_audio_folder, is_plain_csv
 from otoscope.errors import InputError
 from otoscope.tables.files import TableError
 from otoscope.tables.names import column
@@ -23,6 +23,8 @@ DatasetLike: TypeAlias = str | Path | datasets.Dataset
 """A folder, a Hub repository, or one split in memory."""
 
 ENDS = 64 * 1024
+NO_ROWS = "BatchSize must be greater than 0"
+"""What `datasets` says of a Parquet file without rows."""
 
 
 class DatasetError(InputError, ValueError):
@@ -45,11 +47,29 @@ class Opened(NamedTuple):
     revision: str | None
 
     def splits(self) -> dict[str, datasets.Dataset] | None:
-        """The rows of each split where the dataset is a folder of audio files, else None."""
+        """The rows of each split of a folder of audio files or of CSV files; None of any other."""
+        if is_plain_csv(self.builder):
+            return csv_splits(self.found, self.files)
         if not is_audio_folder(self.builder):
             return None
         labels = not getattr(self.builder.config, "drop_labels", None)
         return folder_splits(self.found, self.files, with_labels=labels)
+
+    def streamed(self, split: str) -> datasets.IterableDataset:
+        """One split, row by row, without a cache.
+
+        Raises:
+            DatasetError: There is no such split, or a table cannot be read.
+        """
+        with opening(self.files.where):
+            whole = self.splits()
+            if split not in self.found:
+                raise DatasetError(
+                    f"{self.files.where} has no split {split!r}; it has {', '.join(self.found)}"
+                )
+            if whole is None:
+                return self.builder.as_streaming_dataset(split=split)
+            return whole[split].to_iterable_dataset()
 
 
 def dataset_name(dataset: DatasetLike) -> str:
@@ -112,12 +132,12 @@ def load_table(
         if whole is not None:
             return _taken(whole, split), opened.files
         names = list(opened.found)
-        if len(names) == 1 and (parts := _by_column(_load(dataset, opened, names[0]))):
+        if len(names) == 1 and (parts := _by_column(_load(opened, names[0]))):
             return _taken(parts, split), opened.files
-        return _load(dataset, opened, split), opened.files
+        return _load(opened, split), opened.files
 
 
-def _load(dataset: str | Path, opened: Opened, split: str) -> datasets.Dataset:
+def _load(opened: Opened, split: str) -> datasets.Dataset:
     cache = None
     if opened.revision is None:
         files = [
@@ -186,7 +206,9 @@ def opening(dataset: str | Path) -> Iterator[None]:
     except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
         generating = isinstance(error, datasets.exceptions.DatasetGenerationError)
         reason = f" ({error.__cause__})" if generating and error.__cause__ else ""
-        raise DatasetError(f"{dataset}: {error}{reason}") from error
+        if NO_ROWS in reason or NO_ROWS in str(error):
+            raise DatasetError(f"{dataset}: a Parquet file without rows; leave it out") from error
+        raise DatasetError(" ".join(f"{dataset}: {error}{reason}".split())) from error
 
 
 def configs_in(dataset: DatasetLike, revision: str | None = None) -> list[str]:
@@ -220,5 +242,5 @@ def _splits_of(dataset: str | Path, opened: Opened) -> list[str]:
     if len(names) != 1:
         return names
     with opening(dataset):
-        (table,) = (opened.splits() or {"": _load(dataset, opened, names[0])}).values()
+        (table,) = (opened.splits() or {"": _load(opened, names[0])}).values()
         return list(_by_column(table)) or names

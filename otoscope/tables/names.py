@@ -25,6 +25,8 @@ ITEM_NAMES: Mapping[str, tuple[str, ...]] = {
     "sentence_id": ("sentence_id",),
     "transcript": ("transcript", "text", "sentence", "transcription", "source_text"),
     "split": ("split",),
+    "gender": ("gender", "sex"),
+    "accent": ("accent", "accents"),
 }
 """Columns that may hold each field of a recording; the first that is there counts."""
 

@@ -18,11 +18,11 @@ from builders.corpora.loquacious.frozen import read_loquacious_list
 from builders.corpora.loquacious.selection import SEED, draw_rows
 from builders.corpora.reading.dataset_rows import (
     cell_text,
-    encoded_audio,
     require_revision,
     store_audio,
 )
 from otoscope.atomic import write_json
+from otoscope.audits.audio_files import cell_of
 from otoscope.errors import first_line
 from otoscope.progress import Progress
 
@@ -112,7 +112,7 @@ class LoquaciousSet(NamedTuple):
                 here = by_row.get(number)
                 match = here if here and here.clip_id == clip_id else by_id.get(clip_id)
                 if match and (match.row == number or match.item_id not in stored):
-                    data, stored_path = encoded_audio(row[AUDIO])
+                    data, stored_path = cell_of(row[AUDIO])
                     if data:
                         file = store_audio(self.work_folder, data, stored_path).name
                         speaker_id, text = cell_text(row["spk_id"]), cell_text(row["text"])

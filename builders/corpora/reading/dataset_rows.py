@@ -1,9 +1,7 @@
 """Rows of a dataset whose audio is still encoded; the bytes become files named by their hash."""
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from builders.corpora.base import CorpusError
 from builders.corpora.reading.audio_files import EXTENSIONS
@@ -35,15 +33,6 @@ def reject_revision_of_folder(path: Path, revision: str | None) -> None:
         raise CorpusError(
             f"{path} is on this disk, where nothing has a revision; leave @{revision} out"
         )
-
-
-def encoded_audio(value: Any) -> tuple[bytes, str]:
-    """Encoded bytes of a cell and the path stored with them; empty where there are none."""
-    if isinstance(value, bytes):
-        return value, ""
-    if isinstance(value, Mapping):
-        return value.get("bytes") or b"", value.get("path") or ""
-    return b"", ""
 
 
 def cell_text(value: object) -> str:

@@ -1,6 +1,7 @@
 """A plain folder of audio, with and without a table."""
 
 import io
+import json
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,26 @@ def test_everything_a_table_can_say(folder):
     assert (second.item_id, second.clip_id) == ("two_01", "two")
     assert (second.speaker_id, second.sentence_id) == ("s1", "7")
     assert (second.transcript, second.span_s) == ("Well, then.", (0.25, 1.0))
+
+
+@pytest.mark.parametrize("name", ["Speaker_ID", "speaker", "client_id", "Speaker ID", "SPK-ID"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_speakers_under_other_names_and_headers_with_blanks(folder, name, ending):
+    if ending == "csv":
+        table(folder, f"file_name, {name}\na one.wav, s1\nb/two.wav,s1\n")
+    else:
+        lines = (json.dumps({"file_name": f, name: "s1"}) for f in ("a one.wav", "b/two.wav"))
+        table(folder, "\n".join(lines), name="metadata.jsonl")
+    assert [s.speaker_id for s in open_folder(folder).sources] == ["s1", "s1"]
+    with pytest.raises(CorpusError, match="all 2 clips are of one speaker"):
+        open_folder(folder, splits=["train", "test"])
+
+
+def test_two_tables_are_not_guessed_between(folder):
+    table(folder, "file_name\na one.wav\n")
+    table(folder, '{"file_name": "a one.wav"}', name="metadata.jsonl")
+    with pytest.raises(CorpusError, match=r"metadata.csv and metadata.jsonl; name .* --metadata"):
+        open_folder(folder)
 
 
 def test_files_the_table_does_not_list_are_skipped(folder):

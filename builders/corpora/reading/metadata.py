@@ -1,13 +1,16 @@
 """The table that may lie beside a folder of audio, and the checks of its rows."""
 
-import csv
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from builders.corpora.base import CorpusError
+from builders.corpora.reading.dataset_rows import cell_text
 from builders.corpora.reading.item_ids import check_id
 from builders.splits import SPLITS
+from otoscope.tables.files import TableError, read_table
+from otoscope.tables.names import ColumnError, item_columns
 
 FILE_NAME = "file_name"
 
@@ -30,29 +33,26 @@ class MetadataRow:
 
 
 def read_metadata(path: Path) -> dict[str, MetadataRow]:
-    """The rows of a metadata CSV by normalised `file_name`, in the order of the file.
+    """The rows of a table by normalised `file_name`, in the order of the file.
 
     Unknown columns are ignored. Whether the files exist is not checked here.
 
     Args:
-        path: A UTF-8 CSV with a header line.
+        path: CSV with a header line, JSON lines or Parquet; text is UTF-8.
 
     Raises:
         CorpusError: The file is no such table, or a row contradicts itself or another; the
             message gives the line.
     """
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            columns = list(reader.fieldnames or [])
-            _check_columns(path, columns)
-            rows = [_row(f"{path}, line {reader.line_num}", raw) for raw in reader]
-    except OSError as error:
-        raise CorpusError(f"{path}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"{path} is not UTF-8 text ({error.reason}); save it as UTF-8") from error
-    except csv.Error as error:
-        raise CorpusError(f"{path} is not a readable CSV: {error}") from error
+        columns, placed = read_table(path)
+        if FILE_NAME not in columns:
+            raise CorpusError(f"{path} has no column {FILE_NAME!r}; it has {columns}")
+        names = item_columns(columns)
+    except (TableError, ColumnError) as error:
+        reason = str(error) if isinstance(error, TableError) else f"{path}: {error}"
+        raise CorpusError(reason) from error
+    rows = [_row(where, raw, names) for where, raw in placed]
     by_name: dict[str, MetadataRow] = {}
     for row in rows:
         if row.file_name in by_name:
@@ -63,19 +63,10 @@ def read_metadata(path: Path) -> dict[str, MetadataRow]:
     return by_name
 
 
-def _check_columns(path: Path, columns: list[str]) -> None:
-    if FILE_NAME not in columns:
-        raise CorpusError(f"{path} has no column {FILE_NAME!r}; it has {columns}")
-    twice = sorted({name for name in columns if columns.count(name) > 1})
-    if twice:
-        raise CorpusError(f"{path} has the column {twice[0]!r} twice")
-
-
-def _row(where: str, raw: dict[str | None, str | list[str] | None]) -> MetadataRow:
-    if None in raw:
-        raise CorpusError(f"{where} has more cells than the header has columns")
-    cells = {str(key): " ".join(str(value or "").split()) for key, value in raw.items()}
-    split = cells.get("split", "")
+def _row(where: str, raw: Mapping[str, object], names: Mapping[str, str]) -> MetadataRow:
+    cells = {key: cell_text(value) for key, value in raw.items()}
+    found = {field: cells.get(name, "") for field, name in names.items()}
+    split = found.get("split", "")
     if split and split not in SPLITS:
         raise CorpusError(f"{where}: unknown split {split!r}; there are {', '.join(SPLITS)}")
     ids = {
@@ -83,14 +74,14 @@ def _row(where: str, raw: dict[str | None, str | list[str] | None]) -> MetadataR
     }
     return MetadataRow(
         where=where,
-        file_name=_relative(str(raw[FILE_NAME] or ""), where),
-        speaker_id=cells.get("speaker_id", ""),
-        sentence_id=cells.get("sentence_id", ""),
-        transcript=cells.get("transcript", "") or cells.get("text", ""),
+        file_name=_relative(str(raw.get(FILE_NAME) or ""), where),
+        speaker_id=found.get("speaker_id", ""),
+        sentence_id=found.get("sentence_id", ""),
+        transcript=found.get("transcript", ""),
         split=split,
         span_s=_span(cells, where),
-        gender=cells.get("gender", ""),
-        accent=cells.get("accent", ""),
+        gender=found.get("gender", ""),
+        accent=found.get("accent", ""),
         **ids,
     )
 

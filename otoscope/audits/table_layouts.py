@@ -1,17 +1,19 @@
-"""Folders of audio files with metadata, as `load_dataset` finds them, without a decoder.
+"""Folders of audio files with metadata, and CSV files, as `load_dataset` finds them.
 
-`datasets` needs torchcodec for such a folder even where nothing is decoded, so its files are found
-with `datasets` and its rows are read here.
+`datasets` needs torchcodec for a folder of audio even where nothing is decoded, and makes numbers
+of ids such as `007` in a CSV. So files are found with `datasets`, and their rows are read here.
 """
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
 from pathlib import PurePosixPath
 from typing import Any
 
 import datasets
 import pyarrow as pa
 from datasets.packaged_modules.audiofolder.audiofolder import AudioFolder
+from datasets.packaged_modules.csv.csv import CsvConfig
 
 from otoscope.audits.audio_files import AudioFiles
 from otoscope.tables.cells import values
@@ -27,6 +29,35 @@ EXTENSIONS = frozenset(AudioFolder.EXTENSIONS)
 def is_audio_folder(builder: datasets.DatasetBuilder) -> bool:
     """Whether `datasets` takes a dataset for a folder of audio files."""
     return isinstance(builder, AudioFolder)
+
+
+def is_plain_csv(builder: datasets.DatasetBuilder) -> bool:
+    """Whether a dataset is CSV or TSV files without settings or types of its own."""
+    config = builder.config
+    if not isinstance(config, CsvConfig) or builder.info.features is not None:
+        return False
+    usual, ignored = CsvConfig(), {"name", "version", "data_dir", "data_files", "description"}
+    ignored |= {"sep"} if config.sep in (",", "\t") else set()
+    files = [file for names in (config.data_files or {}).values() for file in names]
+    return all(file.endswith((".csv", ".tsv")) for file in files) and all(
+        getattr(config, field.name) == getattr(usual, field.name)
+        for field in fields(config)
+        if field.name not in ignored
+    )
+
+
+def csv_splits(
+    found: Mapping[str, Collection[str]], files: AudioFiles
+) -> dict[str, datasets.Dataset]:
+    """The rows of each split of CSV files; columns that are all numbers are numbers.
+
+    Raises:
+        TableError: A file cannot be read, or none has a row.
+    """
+    return {
+        split: _dataset([row for name in names for row in _typed_rows(name, files)], files)
+        for split, names in found.items()
+    }
 
 
 def folder_splits(
@@ -70,22 +101,27 @@ def _is_metadata(name: str) -> bool:
 
 def _listed(table: str, files: AudioFiles) -> list[dict[str, Any]]:
     """The rows of a metadata file; numbers of a CSV are numbers where a whole column is."""
-    columns, placed = read_table(files.find(table))
-    if FILE_NAME not in columns:
-        raise TableError(f"{table} has no column {FILE_NAME!r}; it has {columns}")
-    cells = {name: [row.get(name) for _, row in placed] for name in columns}
-    if table.endswith(".csv"):
-        cells |= {name: values(cells[name]) for name in columns if name != FILE_NAME}
-    rows = []
-    for number, (where, _) in enumerate(placed):
-        row = {name: cells[name][number] for name in columns}
+    rows = _typed_rows(table, files, text=(FILE_NAME,))
+    if rows and FILE_NAME not in rows[0]:
+        raise TableError(f"{table} has no column {FILE_NAME!r}; it has {list(rows[0])}")
+    for number, row in enumerate(rows, start=1):
         path = PurePosixPath(str(row[FILE_NAME] or "").strip().replace("\\", "/"))
         if not path.parts or path.is_absolute() or ".." in path.parts:
             raise TableError(
-                f"{where}: file_name {row[FILE_NAME]!r} must name a file in the dataset's folder"
+                f"{table}, row {number}: file_name {row[FILE_NAME]!r} must name a file in the "
+                "dataset's folder"
             )
-        rows.append(row | _audio(str(PurePosixPath(table).parent / path)))
+        row |= _audio(str(PurePosixPath(table).parent / path))
     return rows
+
+
+def _typed_rows(table: str, files: AudioFiles, text: Collection[str] = ()) -> list[dict[str, Any]]:
+    """All rows of a file, each with every column; `text` names columns that stay text."""
+    columns, placed = read_table(files.find(table))
+    cells = {name: [row.get(name) for _, row in placed] for name in columns}
+    if table.endswith((".csv", ".tsv")):
+        cells = {n: given if n in text else values(given) for n, given in cells.items()}
+    return [{name: cells[name][number] for name in columns} for number in range(len(placed))]
 
 
 def _unlisted(clips: Sequence[str], with_labels: bool) -> list[dict[str, Any]]:
@@ -113,10 +149,12 @@ def _tell_unlisted(clips: Collection[str], files: AudioFiles) -> None:
 
 def _dataset(rows: list[dict[str, Any]], files: AudioFiles) -> datasets.Dataset:
     if not rows:
-        raise TableError(f"{files.where}: its metadata have no rows")
+        raise TableError(f"{files.where}: its table has no rows")
     names = dict.fromkeys(name for row in rows for name in row)
     try:
         table = datasets.Dataset.from_dict({n: [row.get(n) for row in rows] for n in names})
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise TableError(f"{files.where}: metadata of mixed types ({error})") from error
-    return table.cast_column("audio", datasets.Audio(decode=False))
+        raise TableError(f"{files.where}: a column of mixed types ({error})") from error
+    if isinstance(rows[0].get("audio"), dict):
+        table = table.cast_column("audio", datasets.Audio(decode=False))
+    return table
