@@ -29,6 +29,12 @@ Ties = Literal["even", "up"]
 TEXT_KINDS = ("text", "name", "run", "raw")
 DENOMINATOR = 10**7  # a share of counts up to this is recovered exactly, so that ties round evenly
 
+FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
+"""What a cell begins with that a spreadsheet runs; the wide forms in East Asian editions."""
+
+CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, line separators, marks that turn the direction, halves of pairs."""
+
 Record = Mapping[str, Any]
 
 
@@ -113,7 +119,7 @@ class ReportTable:
             yield [TableCell(printed(row, column, self.ties), column.kind) for column in columns]
 
     def to_csv(self) -> str:
-        """All values unrounded, with keys for names; empty where there is no value."""
+        """All values unrounded, with keys for names; empty where there is none. See `csv_cell`."""
         keys = [key for column in self.filled for key in column.keys]
         return csv_text(keys, self.rows)
 
@@ -173,21 +179,50 @@ def per_cent(share: float | Fraction | None, ties: Ties = "even") -> str:
 
 
 def csv_text(keys: Sequence[str], rows: Iterable[Record]) -> str:
-    """Records as CSV: the named values as they are, empty where there is none."""
-    values = ([row.get(key) for key in keys] for row in rows)
-    records = [[float(v) if isinstance(v, Fraction) else v for v in row] for row in values]
-    table = pd.DataFrame(records, columns=list(keys), dtype=object)
+    """Records as CSV: numbers as they are, empty where there is no value, text by `csv_cell`."""
+    records = [[csv_cell(row.get(key)) for key in keys] for row in rows]
+    table = pd.DataFrame(records, columns=list(map(csv_cell, keys)), dtype=object)
     return table.to_csv(index=False, lineterminator="\n")
 
 
+def csv_cell(value: Any) -> Any:
+    r"""A value for a file that people open in a spreadsheet, which runs what looks like a formula.
+
+    Text that begins like one gets an apostrophe in front, control characters are written out.
+
+    >>> csv_cell('=HYPERLINK("http://x")'), csv_cell("-5"), csv_cell(-5), csv_cell("a\x1b\nb")
+    ('\'=HYPERLINK("http://x")', "'-5", -5, 'a\\x1b\nb')
+    """
+    if isinstance(value, Fraction):
+        return float(value)
+    if not isinstance(value, str):
+        return value
+    text = without_controls(value, keep="\n\t")
+    return f"'{text}" if value.startswith(FORMULA_STARTS) else text
+
+
+def without_controls(text: str, *, keep: str = "") -> str:
+    r"""Text in which what steers a terminal or turns its direction is written out.
+
+    >>> without_controls("a\x00\x1b[31m\u202eb é 声")
+    'a\\x00\\x1b[31m\\u202eb é 声'
+    """
+
+    def written_out(found: re.Match[str]) -> str:
+        return found[0] if found[0] in keep else found[0].encode("unicode_escape").decode()
+
+    return CONTROLS.sub(written_out, text)
+
+
 def in_markdown(text: str) -> str:
-    r"""Text that stays in its cell and is no markup.
+    r"""Text that stays in its cell, is no markup and steers no terminal.
 
     >>> in_markdown("<b> a|b\nc")
     '&lt;b> a\\|b c'
     """
+    text = without_controls(" ".join(text.split()))
     text = re.sub(r"([\\|`*\[\]]|\b_|_\b)", r"\\\1", text)
-    return " ".join(text.replace("&", "&amp;").replace("<", "&lt;").split())
+    return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def share_matrix(

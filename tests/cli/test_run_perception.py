@@ -33,6 +33,11 @@ class Broken:
     def answer(self, questions):
         raise RuntimeError("no kernel image is available")
 
+class Steering:
+    description = {"kind": "steering"}
+    def answer(self, questions):
+        return [Answer(None, Status.ERROR, detail="\\x1b[2J\\nnext: rm") for _ in questions]
+
 class Stormy:
     description = {"kind": "stormy"}
     def answer(self, questions):
@@ -127,6 +132,16 @@ class TestDryRun:
         done = call("--dry-run", "--limit-sources", 2, model="models_of_mine:Dear")
         assert "4 requests" in done.output
         assert "price about 2.00; partial: 2 of 3 sources; nothing was sent" in done.output
+
+
+def test_neither_a_dataset_nor_a_server_steers_the_terminal(tmp_path, monkeypatch, data):
+    asked = [row(0, prompt="up?\x1b[2J\x07"), row(1, prompt="up?")]
+    write(tmp_path / "steering", {"all": {"test": asked}})
+    done = call("--dry-run", "--prompt", "own", dataset="steering")
+    assert "up?\\x1b[2J\\x07" in done.output
+    done = call("--no-audio-input-check", model="models_of_mine:Steering")
+    assert r"failed with: \x1b[2J\nnext: rm" in done.output
+    assert "\x1b" not in done.output
 
 
 class TestExitCodes:

@@ -61,11 +61,11 @@ def test_a_question_without_a_parser_is_not_parsed(tmp_path):
     assert "unscored: no prediction (parser none)" in show(written, "a").text()
 
 
-def test_csv_holds_texts_as_they_came(tmp_path):
+def test_csv_holds_texts_without_what_steers_a_terminal(tmp_path):
     text = 'up,\n"\x1b[31m increase'
     run = write_run(tmp_path / "r", [question("x")], [("x|main", text)])
     (row,) = csv.DictReader(io.StringIO(audit_run(run).to_csv(), newline=""))
-    assert row["text"] == text
+    assert row["text"] == 'up,\n"\\x1b[31m increase'
     assert (row["parser"], row["rule"], row["label"], row["n"]) == (
         "paper", "one direction", "increase", "1",
     )  # fmt: skip

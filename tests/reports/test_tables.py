@@ -12,6 +12,8 @@ from otoscope.reports.tables import (
     ReportTable,
     TableColumn,
     cross_shares,
+    csv_text,
+    in_markdown,
     per_cent,
     share_matrix,
 )
@@ -114,3 +116,54 @@ def test_csv_is_not_rounded_and_leaves_gaps_empty():
     assert rows[2] == ["other|model", "", "", "1.0"]
     counts = ReportTable("t", "t", (TableColumn("n", "n", "count"),), ({"n": 3}, {"n": None}))
     assert counts.to_csv() == 'n\n3\n""\n'
+
+
+FORMULAS = {
+    "hyperlink": '=HYPERLINK("http://example.org","increase")',
+    "command": "=cmd|' /C calc'!A0",
+    "plus": "+1+1",
+    "minus": "-2+3",
+    "minus_number": "-5",
+    "at": "@SUM(1)",
+    "tab": "\t=1+1",
+    "carriage_return": "\r=1+1",
+    "line_break": "\n=1+1",
+    "wide_equals": "＝1+1",
+}
+
+
+@pytest.mark.parametrize("text", FORMULAS.values(), ids=FORMULAS)
+def test_a_text_that_a_spreadsheet_would_run_begins_with_an_apostrophe(text):
+    """In cells and in heads: categories and answers are whatever somebody wrote."""
+    made = csv_text([text, "n"], [{text: text, "n": -5}, {text: f"a {text}", "n": -0.5}])
+    head, first, second = csv.reader(io.StringIO(made, newline=""))
+    expected = "'" + text.replace("\r", "\\r")
+    assert (head[0], first[0]) == (expected, expected)
+    assert second[0] == "a " + text.replace("\r", "\\r")  # within a text nothing is a formula
+    assert (first[1], second[1]) == ("-5", "-0.5")  # numbers stay numbers
+
+
+CONTROLS = {
+    "nul": ("a\0b", r"a\x00b"),
+    "escape": ("a\x1b[2Jb", r"a\x1b[2Jb"),
+    "csi": ("a\x9b31mb", r"a\x9b31mb"),
+    "bell": ("a\x07b", r"a\x07b"),
+    "backspace": ("a\x08b", r"a\x08b"),
+    "right_to_left": ("a\u202eb", r"a\u202eb"),
+    "half_a_pair": ("a\ud83db", r"a\ud83db"),
+}
+
+
+@pytest.mark.parametrize(("text", "seen"), CONTROLS.values(), ids=CONTROLS)
+def test_what_steers_a_terminal_is_written_out_in_every_kind_of_file(text, seen):
+    columns = (TableColumn("name", "name", "raw"),)
+    made = ReportTable("t", f"of {text}", columns, ({"name": text},), (f"note {text}",))
+    assert made.to_csv() == f"name\n{seen}\n"
+    assert made.to_markdown().count(seen.replace("\\", "\\\\").replace("[", "\\[")) == 3
+    assert text not in made.to_markdown()
+
+
+@pytest.mark.parametrize("text", ["增加 größer 👩‍🔬", "fin\u00a0: 5 %", "क्षि"])
+def test_letters_of_any_script_stay(text):
+    assert csv_text(["x"], [{"x": text}]) == f"x\n{text}\n"
+    assert in_markdown(text) == text.replace("\u00a0", " ")

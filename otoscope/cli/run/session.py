@@ -57,6 +57,7 @@ def request_bar() -> Iterator[Callable[[Any], None]]:
 def preview(planned: Any, model: Any) -> str:
     """What a run would send and cost."""
     from otoscope.prompts.parts import Text
+    from otoscope.reports.terminal import indented
 
     lines, seen = [], set()
     seconds = 0.0
@@ -88,12 +89,13 @@ def preview(planned: Any, model: Any) -> str:
         + (f"; partial: {planned.partial}" if planned.partial else "")
         + "; nothing was sent"
     )
-    return "\n".join(lines)
+    return indented("\n".join(lines), "")
 
 
 def summary(progress: Any, out: Path) -> str:
     """The state of a run."""
     from otoscope.models.retrying import NOT_FINAL
+    from otoscope.reports.terminal import visible
 
     again = sum(progress.statuses.get(status, 0) for status in NOT_FINAL)
     done = progress.n_before + progress.n_answered - again
@@ -107,9 +109,10 @@ def summary(progress: Any, out: Path) -> str:
             ", ".join(f"{n:,} {status}" for status, n in sorted(progress.statuses.items()))
         )
     for detail, n in progress.complaints.most_common(1):
-        lines.append(f"{n:,} failed with: {detail}")
+        lines.append(f"{n:,} failed with: {visible(detail)}")
     lines += [
-        f"{n:,} answered with a note: {detail}" for detail, n in progress.notes.most_common(2)
+        f"{n:,} answered with a note: {visible(detail)}"
+        for detail, n in progress.notes.most_common(2)
     ]
     if again:
         lines.append(f"run again to retry the {again:,} that ended in timeout or error")
@@ -119,5 +122,5 @@ def summary(progress: Any, out: Path) -> str:
         lines.append(f"cost {progress.cost:.4f}")
     if progress.stopped:
         lines.append(f"stopped: {progress.stopped}; the same command resumes, with another limit")
-    lines.append(f"next: otoscope report {out}")
+    lines.append(f"next: otoscope report {visible(str(out))}")
     return "\n".join(lines)

@@ -53,6 +53,30 @@ def test_what_others_wrote_is_text_and_not_markup(tmp_path):
     assert "<img" not in markdown
 
 
+def test_no_file_for_a_spreadsheet_or_a_terminal_runs_what_others_wrote(tmp_path):
+    formula, steering = "=HYPERLINK(1)", "@x\0\x1b[2J"
+    answered = [
+        (row(category=formula, clip=formula, tier=formula), formula),
+        (row(category=steering, clip=steering, source_id=steering), steering),
+        (row(clip="c"), answer_line(None, "error", detail=formula)),
+        (row(clip="d"), answer_line("increase", first_text=steering)),
+    ]
+    page = report([write_run(tmp_path / "=1+1", answered, model=steering, partial=steering)])
+    files = [page.parent / "report.md", *(page.parent / "tables").iterdir()]
+    for path in files:
+        text = path.read_text()
+        assert not re.search(r"[\x00-\x09\x0b-\x1f]", text), path
+        if path.suffix == ".csv":
+            rows = list(csv.reader(text.splitlines()))
+            cells = [cell for cells in rows for cell in cells if not is_number(cell)]
+            assert not [cell for cell in cells if cell[:1] in ("=", "+", "-", "@")], path
+    assert any("'=1+1" in path.read_text() for path in files)
+
+
+def is_number(cell):
+    return bool(re.fullmatch(r"-?[\d.]+(e-?\d+)?", cell))
+
+
 def test_the_page_loads_nothing(tmp_path):
     text = report([write_run(tmp_path / "run", eight_and_four())]).read_text()
     assert "default-src 'none'" in text
