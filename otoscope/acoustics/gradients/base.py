@@ -9,7 +9,7 @@ import numpy as np
 
 from otoscope.acoustics.codec import Encoded, round_within_scale, truncate_to_pcm
 from otoscope.acoustics.measures.analysis import Measure
-from otoscope.acoustics.measures.differences import Difference, difference
+from otoscope.acoustics.measures.differences import TrackDifference, difference
 from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory
 
@@ -105,7 +105,7 @@ class Gradient:
     up_ends: Callable[[str, int, int], tuple[float, float]]
     profiles: Mapping[str, Profile]
     unavoidable: Mapping[str, str] = field(default_factory=dict)
-    difference: Difference = difference
+    difference: TrackDifference = difference
 
     def description_in(self, profile: str) -> str:
         """What moves in the clips of a profile."""

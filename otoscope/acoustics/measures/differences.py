@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from otoscope.acoustics.measures.base import Track
 
-Difference = Callable[[Track, Track], Track]
+TrackDifference = Callable[[Track, Track], Track]
 """`(clip, source)` to a track of the difference."""
 
 HALF_AN_OCTAVE = 6.0
