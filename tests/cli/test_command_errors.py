@@ -29,6 +29,7 @@ CALLS = {
         ("in.wav", "out.wav", "--category", "echo"),
         "otoscope.acoustics.files.render_file",
     ),
+    "otoscope published": ((), "otoscope.reports.perception.published.published_list"),
     "otoscope doctor": ((), "otoscope.doctor.diagnose"),
     "builders.vocalgrad build": ((), "builders.vocalgrad.commands.build.open_corpus"),
     "builders.vocalgrad spans": ((), "builders.vocalgrad.commands.spans.open_corpus"),
@@ -38,7 +39,7 @@ CALLS = {
     ),
     "builders.vocalgrad sources list": (
         (),
-        "builders.vocalgrad.commands.sources.open_corpus",
+        "builders.vocalgrad.commands.sources.sources_without_audio",
     ),
     "builders.vocalgrad sources verify": (
         ("vctk",),
