@@ -99,7 +99,7 @@ class ComparedGroup:
     def in_doubt(self) -> bool:
         """Whether the test, but not the clustered interval, indicates a difference."""
         p_value = self.p_value if self.p_holm is None else self.p_holm
-        return p_value < 0.05 and self.by_source.low <= 0 <= self.by_source.high
+        return bool(p_value < 0.05 and self.by_source.low <= 0 <= self.by_source.high)
 
     def row(self) -> dict[str, Any]:
         """One row of plain numbers, None where a value is not defined."""
