@@ -16,6 +16,9 @@ PUBLISHED_CATEGORIES = (
 )  # fmt: skip
 """In the order of generation; the categories of a build that names none."""
 
+SPEAKER_INTRINSIC = ("speaking_speed", "voice_pitch", "volume")
+"""Published categories that a speaker can vary; the environment induces the other six (3.3)."""
+
 TIERS = ("low", "mid", "high")
 PUBLISHED_CURVES = ("linear", "quad_first_flat", "quad_last_flat", "jump")
 DIRECTIONS = ("up", "down")
@@ -36,6 +39,17 @@ class Condition(NamedTuple):
         'p226_01__p226_106__linear__low__up'
         """
         return "__".join([item_id, source_clip_id, self.curve, self.tier, self.direction])
+
+
+def group_of(category: str) -> str:
+    """The published group of a category; empty for one that was not published.
+
+    >>> group_of("volume"), group_of("echo")
+    ('speaker-intrinsic', 'environment-induced')
+    """
+    if category not in PUBLISHED_CATEGORIES:
+        return ""
+    return "speaker-intrinsic" if category in SPEAKER_INTRINSIC else "environment-induced"
 
 
 CONDITIONS = tuple(Condition(*names) for names in product(TIERS, PUBLISHED_CURVES, DIRECTIONS))

@@ -1,6 +1,9 @@
 """The values of the card, computed from the plan and the files of a build."""
 
+import json
+import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from builders.building.finished import FinishedBuild
@@ -10,11 +13,14 @@ from builders.splits import SORTED_SPLITS
 from builders.vocalgrad.planning.build_plan import PlannedBuild
 from builders.vocalgrad.planning.plan import VocalGradPlan
 from builders.vocalgrad.planning.rates import low_rates
-from builders.vocalgrad.rendering.rows import features
+from builders.vocalgrad.rendering.rows import COUNTED, features
 from cards import render_card
-from otoscope.acoustics.design import CONDITIONS, LABELS, TIERS
+from otoscope.acoustics.design import CONDITIONS, LABELS, TIERS, group_of
 from otoscope.acoustics.gradients import GRADIENTS
+from otoscope.reports.tables import in_markdown
 from otoscope.version import __version__
+
+MOST_IN_DOUBT = 200
 
 
 def write_card(build: FinishedBuild, planned: PlannedBuild, observer: Any, confounds: Any) -> None:
@@ -40,6 +46,11 @@ def write_card(build: FinishedBuild, planned: PlannedBuild, observer: Any, confo
         low_rates=low_rates(plan),
         origins=Counter(s.span_origin for s in plan.sources),
         skipped=omitted_sources(planned),
+        doubtful=planned.survey.doubtful[:MOST_IN_DOUBT],
+        n_doubtful=len(planned.survey.doubtful),
+        total=_totals([f for f in build.files.values() if f["config"] in plan.categories]),
+        md=in_text,
+        code=in_code,
         observer=observer,
         confounds=confounds,
     )
@@ -60,6 +71,26 @@ def write_card(build: FinishedBuild, planned: PlannedBuild, observer: Any, confo
             "tags": ["audio", "benchmark", "perception", *["synthetic"] * corpus.synthetic],
         },
     )
+
+
+def in_text(text: object) -> str:
+    r"""Text from outside as plain text of the card, wherever in a line it stands.
+
+    >>> in_text("--- <b>\x1b"), in_text("1. a*b"), in_text("# x")
+    ('\\--- &lt;b>\\\\x1b', '1\\. a\\*b', '\\# x')
+    """
+    plain = re.sub(r"[^\S ]+", " ", str(text))
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in plain)
+    return re.sub(r"^(\d*)([-+#>=~.)])", r"\1\\\2", in_markdown(shown))
+
+
+def in_code(text: str) -> str:
+    """Text from outside as a string of Python.
+
+    >>> in_code('a"b')
+    '"a\\\\"b"'
+    """
+    return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
 def configs_of(build: FinishedBuild, plan: VocalGradPlan) -> dict[str, list[str]]:
@@ -102,11 +133,31 @@ def _split(build: FinishedBuild, plan: VocalGradPlan, split: str) -> dict[str, A
         "n_no_effect": sum(f["no_effect"] for f in files),
         "n_clipped": sum(f["clipped"] for f in files),
         "n_turned_down": sum(f.get("turned_down", 0) for f in files),
+        **_totals(files),
+    }
+
+
+def _totals(files: Sequence[Any]) -> dict[str, Any]:
+    """Clips, hours, mean length in seconds, and shares in per cent, as the files' records have it.
+
+    Generated clips alone: records of unmodified ones count rows and nothing else.
+    """
+    total: Counter[str] = Counter()
+    for file in files:
+        total.update({k: file.get(k, 0) for k in ("rows", *COUNTED)})
+    seconds, n = total["microseconds"] / 1e6, max(total["rows"], 1)
+    return {
+        "n_clips": total["rows"],
+        "hours": f"{seconds / 3600:.3g}",
+        "mean_s": f"{seconds / n:.2f}",
+        "clips_clipped": f"{100 * total['clipped'] / n:.3g}",
+        "samples_clipped": f"{100 * total['clipped_samples'] / max(total['samples'], 1):.2g}",
     }
 
 
 def _category(build: FinishedBuild, plan: VocalGradPlan, name: str) -> dict[str, Any]:
     gradient = GRADIENTS[name]
+    files = [f for f in build.files.values() if f["config"] == name]
     formats = sorted({(s.sampling_rate, s.bit_depth) for s in plan.sources})
     ends = {tier: [gradient.up_ends(tier, *each) for each in formats] for tier in TIERS}
     return {
@@ -116,7 +167,9 @@ def _category(build: FinishedBuild, plan: VocalGradPlan, name: str) -> dict[str,
             tier: ", ".join(dict.fromkeys(f"{start:g} → {end:g}" for start, end in of_tier))
             for tier, of_tier in ends.items()
         },
-        "n_no_effect": sum(f["no_effect"] for f in build.files.values() if f["config"] == name),
+        "group": group_of(name) or "added",
+        **_totals(files),
+        "n_no_effect": sum(f["no_effect"] for f in files),
         "n_omitted": sum(len(CONDITIONS) - len(s.conditions(name)) for s in plan.sources),
         "omitted_because": Counter(
             reason for s in plan.sources for c, _, reason in s.omitted if c == name

@@ -11,11 +11,20 @@ from builders.vocalgrad.planning.plan import MAX_CLIP_BYTES, OmittedTier, Survey
 from otoscope.acoustics import codec
 from otoscope.acoustics.design import TIERS
 from otoscope.acoustics.rendering import SourceRenderer, rejects_no_effect
-from otoscope.acoustics.spans import DEFAULT_POLICIES, Policy, Problem, Span, decide
+from otoscope.acoustics.spans import (
+    DEFAULT_POLICIES,
+    FRAME_S,
+    MIN_RUN_FRAMES,
+    Policy,
+    Problem,
+    Span,
+    decide,
+)
 
 Policies = Mapping[Problem, Policy]
 
 MAX_SAMPLING_RATE = 655_350  # of FLAC
+SHORTEST_S = MIN_RUN_FRAMES * FRAME_S  # what the detector takes for speech
 DROPPED = "left out by a correction"
 
 
@@ -139,9 +148,17 @@ def _survey_one(
     problems: list[str] = []
     if correction is not None and correction.span_s is not None:
         span, origin = _in_samples(correction.span_s, recording, source), "corrected"
+        if span[1] - span[0] < SHORTEST_S * rate:
+            start_s, end_s = correction.span_s
+            raise CorpusError(
+                f"{source.path}: the correction, {start_s:g} to {end_s:g} s, is shorter than "
+                f"{SHORTEST_S:g} s, the least taken for speech; correct it, or drop the clip"
+            )
     elif source.span_s is not None:
         span, origin = _in_samples(source.span_s, recording, source), "given"
         problems = [source.doubt] if source.doubt else []
+        if span[1] - span[0] < SHORTEST_S * rate:
+            problems.append(f"listed span under {SHORTEST_S:g} s")
     else:
         decision = decide(codec.to_float(recording.pcm), rate, dict(policies))
         problems, origin = [*decision.problems], decision.origin

@@ -163,6 +163,11 @@ def rows(plan: VocalGradPlan, shard: ClipShard) -> Iterator[DatasetRow]:
                     "no_effect": cells["no_effect"],
                     "clipped": clip.clipped_fraction > 0,
                     "turned_down": clip.turned_down,
+                    "microseconds": round(1e6 * cells["duration_s"]),
+                    "samples": clip.n_samples * surveyed.n_channels,
+                    "clipped_samples": round(
+                        clip.clipped_fraction * clip.n_samples * surveyed.n_channels
+                    ),
                 }
                 yield DatasetRow(config, cells, counts)
 
@@ -197,7 +202,12 @@ def _features_of(plan: VocalGradPlan, shard: ClipShard) -> datasets.Features:
     return features(plan.sampling_rate(shard.kind))
 
 
-RECIPE = Recipe(rows, _features_of, counted=("no_effect", "clipped", "turned_down"))
+COUNTED = (
+    "no_effect", "clipped", "turned_down", "microseconds", "samples", "clipped_samples",
+)  # fmt: skip
+"""Of changed clips: how many, their length, and samples of all their channels."""
+
+RECIPE = Recipe(rows, _features_of, counted=COUNTED)
 
 
 def build(plan: VocalGradPlan, out: Path, **options: Any) -> FinishedBuild:

@@ -211,6 +211,14 @@ class TestSpans:
         ):
             planned(speech, corrections={"clip1": Correction(span_s)})
 
+    @pytest.mark.parametrize("length_s", [2 / 16_000, 0.05, 0.0999])
+    def test_a_correction_too_short_for_speech_is_rejected(self, speech, length_s):
+        complaint = r"clip1\.wav: the correction, 0\.5 to 0\.5\d* s, is shorter than 0\.1 s"
+        with pytest.raises(BuildError, match=complaint):
+            planned(speech, corrections={"clip1": Correction((0.5, 0.5 + length_s))})
+        plan, _, _ = planned(speech, corrections={"clip1": Correction((0.5, 0.6))})
+        assert plan.sources[1].span == (8_000, 9_600)
+
     @pytest.mark.parametrize("problem", [Problem.NOTHING_FOUND, Problem.SHORT])
     def test_a_policy_that_does_not_answer_its_problem(self, speech, problem):
         policies = DEFAULT_POLICIES | {problem: Policy.QUIETEST_FLOOR}
@@ -304,6 +312,8 @@ def test_8_bit_stereo_other_rates_and_tiny_clips_are_taken(tmp_path, out):
     )
     built = built_from(speech, out, categories=None)
     assert built.n_rows_made == 5 * (24 * 9 + 1)
+    doubts = {s.name for s in built.survey.doubtful if "listed span under 0.1 s" in s.reason}
+    assert doubts == {"float", "eight_bit"}
     rows = pq.read_table(out / "volume").to_pylist()
     formats = {}
     for row in rows:

@@ -1,5 +1,7 @@
 """README.md: what the Hub reads of it, and what people read of it."""
 
+import ast
+import re
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
@@ -47,6 +49,7 @@ def header(card):
 
 def rows(built, config, split=""):
     columns = ["id", "category", "no_effect", "clipped_fraction", "source_id", "speaker_id"]
+    columns += ["duration_s"]
     for path in sorted((built.folder / config).glob(f"{split}*.parquet")):
         yield from pq.read_table(path, columns=columns).to_pylist()
 
@@ -127,12 +130,17 @@ def hash_of(files, config):
 
 
 def test_the_numbers_people_read_are_those_of_the_files(built, card):
-    for name, n_sources, n_speakers, n_clips, n_no_effect, n_clipped in table(card, "split"):
+    for name, n_sources, n_speakers, n_clips, hours, mean_s, n_no_effect, n_clipped in table(
+        card, "split"
+    ):
         clips = [row for category in ALL for row in rows(built, category, name)]
         sources = list(rows(built, "source", name))
         assert int(n_sources) == len(sources) == len({row["source_id"] for row in clips})
         assert int(n_speakers) == len({row["speaker_id"] for row in sources})
         assert int(n_clips) == len(clips)
+        total_s = sum(row["duration_s"] for row in clips)
+        assert float(hours) == pytest.approx(total_s / 3600, rel=0.01)
+        assert float(mean_s) == pytest.approx(total_s / len(clips), abs=0.005)
         assert int(n_no_effect) == sum(row["no_effect"] for row in clips)
         assert int(n_clipped) == sum(row["clipped_fraction"] > 0 for row in clips)
     by_category = {line[0]: int(line[-1]) for line in table(card, "category")}
@@ -144,6 +152,68 @@ def test_the_numbers_people_read_are_those_of_the_files(built, card):
     assert "Left out (1): clip2" in card
     assert "Sampling rate: 16,000 Hz. Spans of speech: 3 kept." in card
     assert "**Chance level of the main question: 50.0 %**" in card
+
+
+def test_lengths_clipping_and_groups_by_category(built, card):
+    found = {line[0]: line[1:] for line in table(card, "clips of")}
+    assert list(found) == [*ALL, "all"]
+    # section 3.3 of the paper: three are speaker-intrinsic, six environment-induced
+    intrinsic = {name for name, cells in found.items() if cells[0] == "speaker-intrinsic"}
+    assert intrinsic == {"speaking_speed", "voice_pitch", "volume"}
+    assert [cells[0] for cells in found.values()].count("environment-induced") == 6
+    for name, (_, n, hours, mean_s, clips_clipped, samples_clipped) in found.items():
+        clips = [row for c in (ALL if name == "all" else [name]) for row in rows(built, c)]
+        total_s = sum(row["duration_s"] for row in clips)
+        beyond_s = sum(row["clipped_fraction"] * row["duration_s"] for row in clips)
+        n_clipped = sum(row["clipped_fraction"] > 0 for row in clips)
+        assert int(n) == len(clips)
+        assert float(hours) == pytest.approx(total_s / 3600, rel=0.01)
+        assert float(mean_s) == pytest.approx(total_s / len(clips), abs=0.005)
+        assert float(clips_clipped) == pytest.approx(100 * n_clipped / len(clips), rel=0.01)
+        assert float(samples_clipped) == pytest.approx(100 * beyond_s / total_s, rel=0.06)
+    assert float(found["volume"][-1]) > 0
+
+
+def test_spans_in_doubt_are_listed(built, card):
+    names = [skipped.name for skipped in built.survey.doubtful]
+    assert names
+    listed = f"Spans of speech in doubt ({len(names)}), used as they are: {names[0]} "
+    assert listed + "(under_one_second; span kept)" in card
+
+
+HOSTILE = (
+    "--- </p><script>alert(1)</script> ![x](http://evil) `a` | b\n---\n# c\x00\x1b[31m\u202e é"
+)
+
+
+@pytest.mark.parametrize("place", ["attribution", "name", "note", "file", "folder", "reason"])
+def test_text_from_outside_is_neither_markup_nor_control(tmp_path, place):
+    name = HOSTILE.replace("/", "").replace("\x00", "") if place == "folder" else "vocalgrad"
+    built = built_from(speak(tmp_path / "speech", n=1), tmp_path / name, categories=["volume"])
+    plan, survey, corpus = built.planned
+    if place == "note":
+        corpus = replace(corpus, notes=(HOSTILE,))
+    elif place in ("attribution", "name"):
+        corpus = replace(corpus, **{place: HOSTILE})
+    elif place == "file":
+        survey = survey._replace(doubtful=(Skipped(HOSTILE, "x"),))
+    elif place == "reason":
+        corpus = replace(corpus, skipped=(Skipped("x", HOSTILE),))
+    write_card(built.build, PlannedBuild(plan, survey, corpus), OBSERVER, CONFOUNDS)
+    card = (built.folder / "README.md").read_text(encoding="utf-8")
+    _, front, body = card.split("---\n", 2)
+    assert yaml.safe_load(front)["configs"]
+    assert "alert(1)" in body
+    assert ("é" in body) == (place != "folder")  # \\u00e9 in code with what is not printable
+    assert not set(card) & set("\x00\x1b\u202e")
+    text = "".join(body.split("```")[::2]) if place == "folder" else body
+    assert "<script" not in text
+    assert not re.search(r"(?<!\\)\]\(", text)
+    assert not [line for line in body.splitlines() if line.startswith(("---", "# c"))]
+    if place == "folder":
+        code = body.split("```python\n")[1].split("\n```")[0]
+        call = ast.parse(code).body[-1].value
+        assert ast.literal_eval(call.args[0]) == name
 
 
 def test_the_parameters_people_read(card):
@@ -198,8 +268,10 @@ def test_what_the_corpus_says_of_itself(tmp_path):
     header = yaml.safe_load(card.split("---\n", 2)[1])
     assert (header["license"], header["language"]) == ("cc-by-4.0", ["de"])
     assert "synthetic" in header["tags"]
-    assert "Märchen {{ 7 * 7 }}. Anna: \"I\" & 'O'. Licence of the source: `cc-by-4.0`." in card
+    assert (
+        "Märchen {{ 7 \\* 7 }}. Anna: \"I\" &amp; 'O'. Licence of the source: `cc-by-4.0`." in card
+    )
     assert "**The voices are synthetic**" in card
     assert "- Read aloud in 1999." in card
-    assert "Left out (30): x0 (too | short); " in card
-    assert "x29 (too | short)." in card
+    assert "Left out (30): x0 (too \\| short); " in card
+    assert "x29 (too \\| short)." in card

@@ -224,15 +224,13 @@ def test_parameters_as_they_are_applied(tmp_path, category, profile, rate, low_u
             assert found == [(name, pytest.approx(a), pytest.approx(b)) for name, a, b in wanted]
 
 
-def test_a_span_of_one_step_has_only_the_end_value(tmp_path):
-    root = speak(tmp_path / "speech", n=1)
-    (root / "metadata.csv").write_text(
-        "file_name,item_id,onset_sec,offset_sec\nclip0.wav,a,0.5,0.54\n"
-    )
-    plan, _, _ = planned(root, categories=["volume"])
-    first = next(rows(plan, plan.shards[0])).cells
-    assert (first["start_value"], first["end_value"]) == (-6, 6)
-    assert first["parameters"] == [{"parameter": "gain (dB)", "start": 6.0, "end": 6.0}]
+def test_a_span_of_one_step_has_only_the_end_value():
+    made = render(
+        np.zeros(16_000) + 0.1, 16_000, (4_000, 4_640), category="volume", tier="low",
+        curve="linear", direction="up", clip_id="a",
+    )  # fmt: skip
+    assert made.trajectory[:2] == (-6, 6)
+    assert made.applied == (("gain (dB)", 6.0, 6.0),)
 
 
 def test_the_duration_is_that_of_the_stored_audio(tmp_path):
