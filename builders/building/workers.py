@@ -1,7 +1,8 @@
 """Runs work on one or more processes.
 
 Which worker makes a shard changes nothing in its bytes. A worker whose parent dies ends too, so
-that it does not write into a folder that the next run has taken over.
+that it does not write into a folder that the next run has taken over. On Ctrl-C a worker ends at
+its next row, in silence.
 """
 
 import multiprocessing
@@ -18,6 +19,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
+from builders.building.interrupts import without_interrupts
 from builders.building.libraries import check_libraries
 from builders.building.plan import BuildPlan, Recipe
 from builders.building.shards import write_shard
@@ -70,13 +72,14 @@ def run(
                 write_shard(recipe, plan, index, folder, on_row=on_row)
         return
     context = multiprocessing.get_context("spawn")
-    counter = context.Value("Q", 0)
-    shared = (recipe, plan, folder, counter, os.getpid())
+    counter, stopped = context.Value("Q", 0), context.Value("b", 0)
+    shared = (recipe, plan, folder, counter, stopped, os.getpid())
     with ProcessPoolExecutor(
         min(num_proc, max(1, len(indices))), context, _start, shared
     ) as pool:  # fmt: skip
-        pending = {pool.submit(_work, index) for index in indices}
         try:
+            with without_interrupts():
+                pending = {pool.submit(_work, index) for index in indices}
             while pending:
                 done, pending = wait(pending, POLL_S, FIRST_EXCEPTION)
                 on_rows(counter.value)
@@ -84,7 +87,8 @@ def run(
                     future.result()
         except BrokenProcessPool as error:
             raise WorkerDied("a worker process was killed (out of memory?)") from error
-        except BaseException:
+        except BaseException as error:
+            stopped.value = isinstance(error, KeyboardInterrupt)
             pool.shutdown(wait=True, cancel_futures=True)
             raise
 
@@ -97,15 +101,23 @@ def parallel_map(function: Callable[[T], R], items: Sequence[T], num_proc: int) 
         return
     context, n_workers = multiprocessing.get_context("spawn"), min(num_proc, len(items))
     with ProcessPoolExecutor(n_workers, context, threadpool_limits, (1,)) as pool:
-        yield from pool.map(function, items)
+        with without_interrupts():
+            results = pool.map(function, items)
+        yield from results
 
 
 def _start(
-    recipe: Recipe, plan: BuildPlan, folder: Path, counter: "Synchronized[int]", parent: int
+    recipe: Recipe,
+    plan: BuildPlan,
+    folder: Path,
+    counter: "Synchronized[int]",
+    stopped: "Synchronized[int]",
+    parent: int,
 ) -> None:
     threadpool_limits(1)
     pa.set_memory_pool(pa.system_memory_pool())  # gives freed row groups back
     _worker.update(recipe=recipe, plan=plan, folder=folder, counter=counter, checked=False)
+    _worker["stopped"] = stopped
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
@@ -122,6 +134,8 @@ def _work(index: int) -> None:
         _worker["checked"] = True
 
     def on_row() -> None:
+        if _worker["stopped"].value:
+            os._exit(130)  # what is unfinished is written anew
         with counter.get_lock():
             counter.value += 1
 
