@@ -67,17 +67,18 @@ def write_plan(
     if not (run / "run.json").exists():
         RUNS.validate_free(run)
     about = RUNS.plain(about)
+    plan = pa.Table.from_pylist(list(rows), schema=pa.schema(columns))
+    stored_rows = plan.to_pylist()  # as they are read again: 1 in a column of floats is 1.0
     (run / "answers").mkdir(parents=True, exist_ok=True)
     with locked(run / "answers" / "plan.lock"):
         if (run / "run.json").exists():
-            _validate_same(run, about, rows)
+            _validate_same(run, about, stored_rows)
             return
         if any(path.stat().st_size for path in (run / "answers").glob("rank-*.jsonl")):
             raise RunError(f"{run} holds answers but no run.json; choose another --out")
-        plan = pa.Table.from_pylist(list(rows), schema=pa.schema(columns))
         write_atomic(run / "plan.parquet", lambda path: pq.write_table(plan, path), sync=True)
         declared = {name: str(kind) for name, kind in columns.items()}
-        digest = plan_sha256(rows, sorted(columns))
+        digest = plan_sha256(stored_rows, sorted(columns))
         record = {"schema": SCHEMA, "columns": declared, **about, "plan_sha256": digest}
         RUNS.write(run, record)
 
@@ -87,10 +88,9 @@ def _validate_same(run: Path, about: Mapping[str, Any], rows: Sequence[Mapping[s
     columns = sorted(stored.get("columns", ())) or SCHEMA_1_COLUMNS
     defaults = {"retry_unparsed": False}
     RUNS.validate_same(run, defaults | stored, defaults | dict(about))
-    if "plan_sha256" not in stored:
-        raise RunError(f"{run}/run.json: there is no plan_sha256; {RUNS.way_out}")
+    plan = _plan_table(run, stored)
     if stored["plan_sha256"] != plan_sha256(rows, columns):
-        difference = plan_difference(read_plan(run), rows, columns)
+        difference = plan_difference(plan.to_pylist(), rows, columns)
         raise RunError(f"{run} holds another run: {difference}; {RUNS.way_out}")
 
 
@@ -115,19 +115,34 @@ def read_about(run: Path) -> dict[str, Any]:
 
 
 def read_plan(run: Path) -> list[dict[str, Any]]:
-    """The planned questions, in order."""
-    rows: list[dict[str, Any]] = _plan_table(run).to_pylist()
+    """The planned questions, in order.
+
+    Raises:
+        RunError: It cannot be read, or is not the plan that run.json records.
+    """
+    rows: list[dict[str, Any]] = _plan_table(run, read_about(run)).to_pylist()
     return rows
 
 
-def _plan_table(run: Path) -> pa.Table:
+def _plan_table(run: Path, about: Mapping[str, Any]) -> pa.Table:
+    """The plan, compared with its hash in run.json, so that no other labels are scored."""
+    path = run / "plan.parquet"
     try:
-        plan = pq.read_table(run / "plan.parquet")
+        plan = pq.read_table(path)
     except (OSError, pa.ArrowInvalid) as error:
-        raise RunError(f"{run}/plan.parquet: not readable ({error})") from error
-    for name in CORE:
+        raise RunError(f"{path}: not readable ({error})") from error
+    for name in (*CORE, *about.get("columns", ())):
         if name not in plan.column_names:
-            raise RunError(f"{run}/plan.parquet: not a plan (there is no column {name})")
+            raise RunError(f"{path}: not a plan (there is no column {name})")
+    columns = sorted(about.get("columns", ())) or SCHEMA_1_COLUMNS
+    if "plan_sha256" not in about:
+        raise RunError(f"{run}/run.json: there is no plan_sha256; {RUNS.way_out}")
+    rows = plan.select([name for name in columns if name in plan.column_names]).to_pylist()
+    if plan_sha256(rows, columns) != about["plan_sha256"]:
+        raise RunError(
+            f"{path}: not the plan that run.json records, whose plan_sha256 differs; put the "
+            "original back, or run again with another --out"
+        )
     return plan
 
 
@@ -196,11 +211,10 @@ def load_run(run: Path | str) -> datasets.Dataset:
     Every planned question has a row; `status` is null where there is no answer.
 
     Raises:
-        RunError: Not a run, or of another schema.
+        RunError: Not a run, or of another schema, or its plan is not the one that it records.
     """
     run = Path(run)
-    read_about(run)
-    plan = _plan_table(run)
+    plan = _plan_table(run, read_about(run))
     answers = deciding(attempts(run))
     for answer in answers.values():
         answer["cached"] = bool(answer.get("cached"))

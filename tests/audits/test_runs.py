@@ -7,6 +7,7 @@ from itertools import permutations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -164,6 +165,23 @@ class TestThePlan:
         (run / "run.json").write_text(json.dumps(about))
         with pytest.raises(RunError, match=r"run\.json: there is no plan_sha256"):
             write_plan(run, planned("a", "b", "c"), ABOUT, COLUMNS)
+
+    def test_labels_that_were_swapped_are_not_scored(self, run):
+        path = run / "plan.parquet"
+        plan = pq.read_table(path).to_pylist()
+        swapped = [row | {"label": "decrease"} for row in plan]
+        pq.write_table(pa.Table.from_pylist(swapped, schema=pq.read_schema(path)), path)
+        complaint = r"plan\.parquet: not the plan that run\.json records"
+        for read in (load_run, read_plan):
+            with pytest.raises(RunError, match=complaint):
+                read(run)
+        with pytest.raises(RunError, match=complaint):
+            write_plan(run, planned("a", "b", "c"), ABOUT, COLUMNS)
+
+    def test_whole_numbers_among_floats_are_the_same_plan(self, tmp_path):
+        for _ in range(2):
+            write_plan(tmp_path / "run", planned("a", audio_s=1), ABOUT, COLUMNS)
+        assert read_plan(tmp_path / "run")[0]["audio_s"] == 1.0
 
     def test_a_description_that_is_no_json_is_an_error_that_says_so(self, tmp_path):
         with pytest.raises(RunError, match=r"cannot be put in run\.json: .*object"):

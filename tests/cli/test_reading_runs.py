@@ -164,7 +164,20 @@ class TestEveryCommand:
         return {"compare": [run], "show": ["clip0"], "audit-parse": []}[command]
 
     @pytest.mark.parametrize(
-        "fault", ["absent", "a file", "empty", "old", "no plan", "no columns", "{", "[]", "{}", "3"]
+        "fault",
+        [
+            "absent",
+            "a file",
+            "empty",
+            "old",
+            "no plan",
+            "no columns",
+            "labels",
+            "{",
+            "[]",
+            "{}",
+            "3",
+        ],
     )
     def test_what_is_no_run_is_one_clear_line(self, runs, tmp_path, command, fault):
         bad = tmp_path / "bad"
@@ -181,6 +194,10 @@ class TestEveryCommand:
                 (bad / "plan.parquet").unlink()
             elif fault == "no columns":
                 pq.write_table(pa.table({"a": [1]}), bad / "plan.parquet")
+            elif fault == "other labels":
+                plan = pq.read_table(bad / "plan.parquet")
+                rows = [row | {"label": "decrease"} for row in plan.to_pylist()]
+                pq.write_table(pa.Table.from_pylist(rows, plan.schema), bad / "plan.parquet")
             else:
                 (bad / "answers" / "rank-000.jsonl").write_text(f"{fault}\n")
         done = call(command, bad, *self.rest(command, runs[1]))

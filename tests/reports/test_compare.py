@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from otoscope.audits.runs import RunError
+from otoscope.audits.plans import SCHEMA_1_COLUMNS, plan_sha256
+from otoscope.audits.runs import RunError, read_plan
 from otoscope.models.base import Answer, Status
 from otoscope.reports.compare import compare
 from otoscope.reports.pairing import differences, flat_settings
@@ -358,7 +359,8 @@ class TestWhatDiffers:
         old, new = (write_run(tmp_path / name, [question("x")], model="m") for name in "ab")
         about = json.loads((old / "run.json").read_text())
         del about["columns"]
-        (old / "run.json").write_text(json.dumps(about | {"schema": 1}))
+        about |= {"schema": 1, "plan_sha256": plan_sha256(read_plan(old), SCHEMA_1_COLUMNS)}
+        (old / "run.json").write_text(json.dumps(about))
         assert compare(old, new).different == ()
         settings = flat_settings(about | {"m": {"columns": 2}})
         assert settings == {**flat_settings(about), "m.columns": 2}

@@ -1,11 +1,13 @@
 """Bias, wordings, formats and calls, worked out by hand from hand-made answers."""
 
+import json
 from fractions import Fraction
 
 import pyarrow.parquet as pq
 import pytest
 
 from otoscope.acoustics.design import PUBLISHED_CATEGORIES
+from otoscope.audits.plans import plan_sha256
 from otoscope.audits.runs import RunError
 from otoscope.prompts import PROMPTS
 from otoscope.reports import report
@@ -27,6 +29,12 @@ def test_a_plan_without_a_column_of_perception_is_named(tmp_path, name):
     run = write_run(tmp_path / "run", [(row(), "increase")])
     plan = pq.read_table(run / "plan.parquet").drop_columns(name)
     pq.write_table(plan, run / "plan.parquet")
+    with pytest.raises(RunError, match=rf"run/plan\.parquet: .*there is no column {name}"):
+        read_perception([run])
+    about = json.loads((run / "run.json").read_text())
+    del about["columns"][name]
+    about["plan_sha256"] = plan_sha256(plan.to_pylist(), sorted(about["columns"]))
+    (run / "run.json").write_text(json.dumps(about))
     with pytest.raises(RunError, match=rf"run: its plan\.parquet has no {name}"):
         read_perception([run])
 
