@@ -79,9 +79,7 @@ def in_text(text: object) -> str:
     >>> in_text("--- <b>\x1b"), in_text("1. a*b"), in_text("# x")
     ('\\--- &lt;b>\\\\x1b', '1\\. a\\*b', '\\# x')
     """
-    plain = re.sub(r"[^\S ]+", " ", str(text))
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in plain)
-    return re.sub(r"^(\d*)([-+#>=~.)])", r"\1\\\2", in_markdown(shown))
+    return re.sub(r"^(\d*)([-+#>=~.)])", r"\1\\\2", in_markdown(str(text)))
 
 
 def in_code(text: str) -> str:
