@@ -36,8 +36,7 @@ def write_atomic(
     try:
         temporary.write_bytes(content) if isinstance(content, bytes) else content(temporary)
         if sync:
-            with temporary.open("rb") as file:
-                os.fsync(file.fileno())
+            sync_to_disk(temporary)
         os.replace(temporary, path)
     except OSError as error:
         # a full disk names no file, and nobody knows the temporary name
@@ -46,6 +45,15 @@ def write_atomic(
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+def sync_to_disk(path: Path) -> None:
+    """Flushes a file, or the names in a folder, so that a power failure loses none of it."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def write_json(

@@ -11,7 +11,12 @@ from builders.building.folder import (
     plain_disk_errors,
 )
 from builders.building.plan import BuildPlan, Recipe
-from builders.building.shards import finished
+from builders.building.shards import (
+    changed_files,
+    has_recorded_size,
+    read_record,
+    record_path,
+)
 from builders.building.workers import WorkerDied, run
 from otoscope.progress import Progress
 
@@ -26,6 +31,9 @@ def build(
     progress: Progress | None = None,
 ) -> FinishedBuild:
     """Makes every shard of the plan that is not finished yet.
+
+    Finished is a shard whose files have the content that was recorded when they were written; one
+    with a file that has changed since, or is gone, is made again.
 
     Args:
         recipe: How rows are made.
@@ -42,7 +50,15 @@ def build(
     """
     progress = progress or Progress()
     with claimed_folder(out, plan, overwrite=overwrite):
-        todo = [i for i, shard in enumerate(plan.shards) if finished(plan, shard, out) is None]
+        todo, changed = [], list[str]()
+        with progress.bar("Checking files", len(plan.shards)) as step:
+            for i, shard in enumerate(plan.shards):
+                files = read_record(record_path(out, shard), plan.fingerprint)
+                differing = changed_files(files, out) if files is not None else []
+                if files is None or differing:
+                    todo.append(i)
+                changed += differing
+                step()
         n_rows = sum(plan.shards[i].n_rows for i in todo)
         check_space(sum(plan.shards[i].likely_bytes for i in todo), out)
         try:
@@ -55,10 +71,11 @@ def build(
             raise BuildError(
                 f"{error}; finished shards stay, run again with a smaller --num-proc"
             ) from error
-        files: dict[str, dict] = {}
+        records: dict[str, dict] = {}
         for shard in plan.shards:
-            record = finished(plan, shard, out)
-            if record is None:
+            files = read_record(record_path(out, shard), plan.fingerprint)
+            # the rest were compared above, or written just now
+            if files is None or not all(has_recorded_size(out / p, f) for p, f in files.items()):
                 raise BuildError(f"{out}: files of {shard.name} vanished or changed meanwhile")
-            files |= record
-    return FinishedBuild(out, outline_of(plan), files, n_rows)
+            records |= files
+    return FinishedBuild(out, outline_of(plan), records, n_rows, tuple(changed))

@@ -1,16 +1,20 @@
 """A finished build: what its folder holds, for whoever built it and for whoever did not."""
 
+import contextlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+import soundfile
 
 from builders.building.folder import PLAN, STATE, BuildError, staging_folder, stored_outline
-from builders.building.shards import read_record
+from builders.building.shards import changed_files, read_record
 from builders.splits import SORTED_SPLITS
 from otoscope.atomic import write_json
+from otoscope.errors import first_line
 
 
 class FinishedBuild(NamedTuple):
@@ -21,12 +25,14 @@ class FinishedBuild(NamedTuple):
         outline: What `.otoscope/plan.json` has of its plan.
         files: Path to its record: config, split, rows, bytes, sha256, and what the dataset counts.
         n_rows_made: Rows made by this run; the others were there from an earlier one.
+        changed: Files that were not as an earlier run had written them, and were made again.
     """
 
     folder: Path
     outline: Mapping[str, Any]
     files: Mapping[str, Mapping[str, Any]]
     n_rows_made: int = 0
+    changed: tuple[str, ...] = ()
 
     @property
     def configs(self) -> dict[str, list[str]]:
@@ -71,8 +77,14 @@ def open_build(folder: Path) -> FinishedBuild:
     records = [
         record
         for path in sorted((folder / STATE / "shards").glob("*.json"))
-        if (record := read_record(path, fingerprint, folder)) is not None
+        if (record := read_record(path, fingerprint)) is not None
     ]
+    for record in records:
+        if changed := changed_files(record, folder):
+            raise BuildError(
+                f"{folder / changed[0]} is gone or is not as it was written; run the same build "
+                "again, it makes anew what differs"
+            )
     if len(records) != n_shards:
         raise BuildError(
             f"{folder} holds no finished build: {len(records)} of {n_shards} shards are complete; "
@@ -86,12 +98,13 @@ def stored_rows(build: FinishedBuild, config: str, ids: Iterable[str]) -> dict[s
 
     Raises:
         LookupError: The build has no such row.
+        BuildError: A file is damaged.
     """
     wanted, found = set(ids), {}
     for path, file in build.files.items():
         if file["config"] != config or not wanted:
             continue
-        with pq.ParquetFile(build.folder / path) as parquet:
+        with naming_damage(build.folder / path), pq.ParquetFile(build.folder / path) as parquet:
             for group in range(parquet.num_row_groups):
                 names = parquet.read_row_group(group, columns=["id"])["id"].to_pylist()
                 at = [i for i, name in enumerate(names) if name in wanted]
@@ -102,6 +115,18 @@ def stored_rows(build: FinishedBuild, config: str, ids: Iterable[str]) -> dict[s
     if wanted:
         raise LookupError(f"{build.folder} has no row {sorted(wanted)[0]!r} in config {config!r}")
     return found
+
+
+@contextlib.contextmanager
+def naming_damage(path: Path) -> Iterator[None]:
+    """Turns what reading a damaged Parquet file, or audio in it, raises into a `BuildError`."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, soundfile.LibsndfileError) as error:
+        raise BuildError(
+            f"{path}: damaged ({first_line(error)}); run the same build again, it makes this file "
+            "anew"
+        ) from error
 
 
 def _findings_path(folder: Path) -> Path:

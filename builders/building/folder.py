@@ -2,14 +2,17 @@
 
 import contextlib
 import errno
+import json
 import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from builders.building.plan import BuildPlan
+from builders.splits import SPLITS
 from otoscope.atomic import write_json
 from otoscope.claims import FolderKind, locked
 from otoscope.errors import InputError
@@ -22,7 +25,7 @@ class BuildError(InputError, RuntimeError):
     """A build that cannot continue; the message names the way out."""
 
 
-BUILDS = FolderKind("build", PLAN, BuildError, ignored=frozenset({"fingerprint"}))
+BUILDS = FolderKind("build", PLAN, BuildError, ignored=frozenset({"fingerprint", "folders"}))
 OVERWRITABLE = replace(BUILDS, way_out=f"{BUILDS.way_out}, or --overwrite it")
 
 
@@ -38,6 +41,7 @@ def outline_of(plan: BuildPlan) -> dict[str, object]:
         "fingerprint": plan.fingerprint,
         "libraries": list(plan.libraries),
         "n_shards": len(plan.shards),
+        "folders": sorted({path.split("/")[0] for s in plan.shards for path in s.files.values()}),
     }
 
 
@@ -79,9 +83,7 @@ def _claim(out: Path, plan: BuildPlan, overwrite: bool) -> None:
                 )
             OVERWRITABLE.validate_same(out, _by_library(stored), _by_library(outline))
             raise BuildError(f"{out} holds another build: other sources; {OVERWRITABLE.way_out}")
-        for path in _visible(out):
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-        shutil.rmtree(out / STATE / "shards", ignore_errors=True)
+        _delete_build(out, stored.get("folders"))
     write_json(out / PLAN, outline, via=staging_folder(out), sort_keys=True)
 
 
@@ -100,6 +102,38 @@ def _by_library(outline: dict[str, object]) -> dict[str, object]:
     return {**outline, "libraries": {name: version for name, _, version in versions}}
 
 
+def _delete_build(out: Path, folders: Any) -> None:
+    """Deletes what a build has written, and the folders that this empties; all else stays.
+
+    Args:
+        out: Where the build is.
+        folders: Those of its Parquet files, as its outline names them; otherwise those that its
+            records name.
+    """
+    if not isinstance(folders, list):
+        folders = _recorded_folders(out)
+    files = [out / "README.md", out / "index.html"]
+    for folder, split in product(folders, SPLITS):
+        if not (out / folder).is_symlink():
+            files += (out / folder).glob(f"{split}-[0-9]*-of-[0-9]*.parquet")
+    for path in files:
+        path.unlink(missing_ok=True)
+    for folder in folders:
+        with contextlib.suppress(OSError):  # it holds something else
+            (out / folder).rmdir()
+    for name in ("shards", "measured"):
+        shutil.rmtree(out / STATE / name, ignore_errors=True)
+    (out / STATE / "findings.json").unlink(missing_ok=True)
+
+
+def _recorded_folders(out: Path) -> list[str]:
+    names = set[str]()
+    for path in (out / STATE / "shards").glob("*.json"):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+            names |= {Path(name).parts[0] for name in json.loads(path.read_text())["files"]}
+    return sorted(names - {"..", "/"})
+
+
 def _visible(out: Path) -> list[Path]:
     """What a build may have put there; a `.git` and its like are the user's."""
     return [path for path in out.iterdir() if not path.name.startswith(".")]
@@ -107,6 +141,21 @@ def _visible(out: Path) -> list[Path]:
 
 def _empty(out: Path) -> bool:
     return not _visible(out) and not (out / STATE / "shards").exists()
+
+
+def size_text(n_bytes: float) -> str:
+    """A number of bytes for people.
+
+    >>> [size_text(n) for n in (0, 999, 1_500, 12_345_678, 2.5e12)]
+    ['0 bytes', '999 bytes', '1.5 kB', '12 MB', '2.5 TB']
+    """
+    if n_bytes < 1000:
+        return f"{n_bytes:.0f} bytes"
+    for unit in ("kB", "MB", "GB"):
+        n_bytes /= 1000
+        if n_bytes < 999.5:
+            return f"{n_bytes:.{1 if n_bytes < 9.95 else 0}f} {unit}"
+    return f"{n_bytes / 1000:.1f} TB"
 
 
 def check_space(likely_bytes: int, out: Path) -> None:
@@ -118,8 +167,8 @@ def check_space(likely_bytes: int, out: Path) -> None:
     free = shutil.disk_usage(out).free
     if likely_bytes > free:
         raise BuildError(
-            f"{out}: about {likely_bytes / 1e9:.1f} GB are needed but {free / 1e9:.1f} GB are "
-            "free; choose another --out or take fewer sources with --limit-sources"
+            f"{out}: about {size_text(likely_bytes)} are needed but {size_text(free)} are free; "
+            "choose another --out or take fewer sources with --limit-sources"
         )
 
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from builders.building.folder import STATE, staging_folder
 from builders.building.plan import BuildPlan, Recipe, Shard
-from otoscope.atomic import write_json
+from otoscope.atomic import sync_to_disk, write_json
 
 ROW_GROUP_BYTES = 4_000_000
 
@@ -30,6 +30,10 @@ def write_shard(
     on_row: Callable[[], None] = lambda: None,
 ) -> None:
     """Writes a shard's files, then the record that marks it as finished.
+
+    A shard is finished when its record is there and every file is as the record says. The record
+    comes last, when the files have reached the disk: files of a shard that was interrupted before
+    are made again, with the same bytes.
 
     Files are staged under `.otoscope/` and moved into place when complete, so a process that dies
     leaves nothing incomplete where a reader looks. Each attempt has a folder of its own: a worker
@@ -50,9 +54,12 @@ def write_shard(
             **{name: counts[config][name] for name in ("rows", *recipe.counted)},
         }
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        sync_to_disk(file)
         os.replace(file, folder / path)
+    for path in {(folder / path).parent for path in shard.files.values()}:
+        sync_to_disk(path)
     record = {"plan": plan.fingerprint, "files": described}
-    write_json(record_path(folder, shard), record, via=staging, sort_keys=True)
+    write_json(record_path(folder, shard), record, via=staging, sync=True, sort_keys=True)
     shutil.rmtree(staging)
 
 
@@ -107,22 +114,40 @@ def record_path(folder: Path, shard: Shard) -> Path:
     return folder / STATE / "shards" / f"{shard.name}.json"
 
 
-def finished(plan: BuildPlan, shard: Shard, folder: Path) -> dict[str, dict] | None:
-    """What a finished shard's record has of its files; None while it is not finished."""
-    return read_record(record_path(folder, shard), plan.fingerprint, folder)
-
-
-def read_record(path: Path, fingerprint: str, folder: Path) -> dict[str, dict] | None:
-    """A shard's files; None where the record is of another plan, or a file is not as recorded."""
+def read_record(path: Path, fingerprint: str) -> dict[str, dict] | None:
+    """What a record has of a shard's files; None where it is absent, damaged or of another plan."""
     try:
         record = json.loads(path.read_text())
-        same = record["plan"] == fingerprint and all(
-            (folder / name).stat().st_size == file["bytes"]
-            for name, file in record["files"].items()
+        files = record["files"]
+        of_this_plan = record["plan"] == fingerprint and all(
+            {"bytes", "sha256", "config", "split", "rows"} <= file.keys() for file in files.values()
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return record["files"] if same else None
+    return files if of_this_plan else None
+
+
+def changed_files(files: Mapping[str, Mapping[str, Any]], folder: Path) -> list[str]:
+    """Those that are gone, or whose content is not the recorded one."""
+    return [name for name, file in files.items() if not _is_as_recorded(folder / name, file)]
+
+
+def finished(plan: BuildPlan, shard: Shard, folder: Path) -> dict[str, dict] | None:
+    """What a finished shard's record has of its files; None while it is not finished."""
+    files = read_record(record_path(folder, shard), plan.fingerprint)
+    return None if files is None or changed_files(files, folder) else files
+
+
+def has_recorded_size(path: Path, file: Mapping[str, Any]) -> bool:
+    """Whether a file is there and as long as its record says."""
+    return path.is_file() and path.stat().st_size == file["bytes"]
+
+
+def _is_as_recorded(path: Path, file: Mapping[str, Any]) -> bool:
+    try:
+        return has_recorded_size(path, file) and _sha256(path) == file["sha256"]
+    except OSError:
+        return False
 
 
 def _sha256(path: Path) -> str:

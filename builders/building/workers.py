@@ -25,6 +25,7 @@ from builders.building.plan import BuildPlan, Recipe
 from builders.building.shards import write_shard
 
 POLL_S = 0.2
+KILLED = "a worker process was killed (out of memory?)"
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -86,7 +87,7 @@ def run(
                 for future in done:
                     future.result()
         except BrokenProcessPool as error:
-            raise WorkerDied("a worker process was killed (out of memory?)") from error
+            raise WorkerDied(KILLED) from error
         except BaseException as error:
             stopped.value = isinstance(error, KeyboardInterrupt)
             pool.shutdown(wait=True, cancel_futures=True)
@@ -94,16 +95,23 @@ def run(
 
 
 def parallel_map(function: Callable[[T], R], items: Sequence[T], num_proc: int) -> Iterator[R]:
-    """`map` over processes; each computes with one thread."""
+    """`map` over processes; each computes with one thread.
+
+    Raises:
+        WorkerDied: A worker process was killed.
+    """
     if num_proc == 1 or len(items) == 1:
         with threadpool_limits(1):
             yield from map(function, items)
         return
     context, n_workers = multiprocessing.get_context("spawn"), min(num_proc, len(items))
     with ProcessPoolExecutor(n_workers, context, threadpool_limits, (1,)) as pool:
-        with without_interrupts():
-            results = pool.map(function, items)
-        yield from results
+        try:
+            with without_interrupts():
+                results = pool.map(function, items)
+            yield from results
+        except BrokenProcessPool as error:
+            raise WorkerDied(KILLED) from error
 
 
 def _start(

@@ -24,6 +24,7 @@ from builders.vocalgrad.pages.card import configs_of, omitted_sources, write_car
 from builders.vocalgrad.planning.build_plan import PlannedBuild
 from otoscope.acoustics.contrasts import contrast_title
 from otoscope.acoustics.gradients import attribute_of
+from otoscope.errors import first_names
 from otoscope.progress import Progress
 from otoscope.statistics.method_names import CLUSTERED
 
@@ -61,6 +62,12 @@ def finish(
         f'load it: load_dataset("{folder}", "{first}")',
         f"its page: {page}",
     ]
+    if build.changed:
+        lines.insert(
+            0,
+            f"{len(build.changed)} files were not as they had been written, and were made again: "
+            f"{first_names(build.changed)}",
+        )
     tables = observer_text(observer) + confounds_text(confounds) if observer.rows else ""
     return tables + "\n".join(lines)
 

@@ -2,16 +2,23 @@
 
 import hashlib
 import json
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from otoscope.errors import InputError
+
 MAX_FULLY_HASHED_BYTES = 64 * 2**20
 """Larger files are hashed by samples."""
+MAX_HEADER_BYTES = 100_000_000
+"""Of a safetensors file, by its format."""
 SAMPLE = 4096
 """Bytes read at the start, the middle and the end of each tensor of a larger file."""
 IGNORED_SUFFIXES = {".md", ".lock", ".png", ".jpg", ".gitattributes"}
+
+
+class DamagedWeights(InputError, ValueError):
+    """A file of weights that is cut short or damaged; the message names it."""
 
 
 def identity(name: str, revision: str | None, marker: str = "config.json") -> dict[str, Any]:
@@ -28,6 +35,7 @@ def identity(name: str, revision: str | None, marker: str = "config.json") -> di
 
     Raises:
         OSError: Neither a folder nor a repository with such a file (also when offline).
+        DamagedWeights: A large file of weights is cut short or damaged.
     """
     if Path(name).is_dir():
         return {"name": Path(name).resolve().name, "content": folder_hash(Path(name))}
@@ -43,6 +51,9 @@ def folder_hash(folder: Path) -> str:
     Of a large safetensors file the size, the header and three samples of every tensor are hashed,
     so that other weights of the same shapes differ. Of any other large file the size and samples of
     the whole are hashed. Modification times are not, so a copy has the same hash.
+
+    Raises:
+        DamagedWeights: A large safetensors file is cut short, or its header is damaged.
     """
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
@@ -66,13 +77,16 @@ def _hashed_bytes(path: Path) -> Iterator[bytes]:
         if path.suffix == ".safetensors":
             header = _header(file)
             yield header
-            start = 8 + len(header)
-            tensors = json.loads(header)
-            tensors.pop("__metadata__", None)
-            spans = sorted(
-                (start + first, start + last)
-                for first, last in (tensor["data_offsets"] for tensor in tensors.values())
-            )
+            try:
+                spans = _tensor_spans(header)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise DamagedWeights(
+                    f"{path}: its header is damaged or cut short; copy or download it again"
+                ) from error
+            if spans and (missing := max(last for _, last in spans) - size) > 0:
+                raise DamagedWeights(
+                    f"{path}: cut short, {missing:,} bytes are missing; copy or download it again"
+                )
         for first, last in spans:
             for offset in (first, (first + last) // 2, last - SAMPLE):
                 file.seek(max(first, offset))
@@ -81,5 +95,13 @@ def _hashed_bytes(path: Path) -> Iterator[bytes]:
 
 def _header(file: BinaryIO) -> bytes:
     """The JSON header of a safetensors file: its length in 8 bytes, little endian, then itself."""
-    (length,) = struct.unpack("<Q", file.read(8))
-    return file.read(length)
+    length = int.from_bytes(file.read(8), "little")
+    return file.read(length) if length <= MAX_HEADER_BYTES else b""
+
+
+def _tensor_spans(header: bytes) -> list[tuple[int, int]]:
+    """Where each tensor begins and ends in its file."""
+    start, tensors = 8 + len(header), json.loads(header)
+    tensors.pop("__metadata__", None)
+    offsets = (tensor["data_offsets"] for tensor in tensors.values())
+    return sorted((start + first, start + last) for first, last in offsets)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from otoscope.models import checkpoints
-from otoscope.models.checkpoints import folder_hash
+from otoscope.models.checkpoints import DamagedWeights, folder_hash
 
 N_BYTES = 40_000
 
@@ -86,3 +86,24 @@ def test_but_its_size_counts(tmp_path, monkeypatch):
         (tmp_path / "weights.bin").write_bytes(bytes(n * checkpoints.SAMPLE))
         hashes.add(folder_hash(tmp_path))
     assert len(hashes) == 2
+
+
+@pytest.mark.parametrize(
+    ("cut", "complaint"),
+    [
+        (lambda data: data[:-1], "cut short, 1 bytes are missing"),
+        (lambda data: data[:40], "its header is damaged or cut short"),
+        (lambda data: data[:5], "its header is damaged or cut short"),
+        (lambda data: b"\xff" * len(data), "its header is damaged or cut short"),
+    ],
+)
+def test_a_large_file_that_is_cut_short_is_named(tmp_path, monkeypatch, cut, complaint):
+    header = json.dumps({"a": {"dtype": "U8", "shape": [9], "data_offsets": [0, 9]}}).encode()
+    data = struct.pack("<Q", len(header)) + header + bytes(9)
+    monkeypatch.setattr(checkpoints, "MAX_FULLY_HASHED_BYTES", 0)
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(data)
+    folder_hash(tmp_path)
+    path.write_bytes(cut(data))
+    with pytest.raises(DamagedWeights, match=rf"model\.safetensors: {complaint}"):
+        folder_hash(tmp_path)

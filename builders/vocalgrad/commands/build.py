@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from builders.building.folder import size_text
 from builders.corpora.beeps import open_beeps
 from builders.corpora.options import CorpusOptions, corpus_options, open_corpus
 from builders.corpora.reading.partition import leaks
@@ -97,6 +98,6 @@ def _print_size(size: BuildSize, out: Path) -> None:
         typer.echo(f"{name:18} {n:>9,} clips")
     typer.echo(
         f"{size.n_files} files, {size.audio_hours:.1f} h of audio, "
-        f"about {size.bytes_likely / 1e9:.2f} GB "
-        f"(at most {size.bytes_at_most / 1e9:.2f} GB) in {out}; nothing was written"
+        f"about {size_text(size.bytes_likely)} (at most {size_text(size.bytes_at_most)}) in {out}; "
+        "nothing was written"
     )

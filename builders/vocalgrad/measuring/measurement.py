@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 import soundfile
 
 import otoscope.acoustics
-from builders.building.folder import STATE, staging_folder
-from builders.building.workers import parallel_map
+from builders.building.finished import naming_damage
+from builders.building.folder import STATE, BuildError, staging_folder
+from builders.building.workers import WorkerDied, parallel_map
 from builders.splits import SORTED_SPLITS
 from builders.vocalgrad.planning.plan import ClipShard, VocalGradPlan
 from builders.vocalgrad.planning.survey import decode
@@ -104,6 +105,9 @@ def measure_build(
             sources, curves and directions; `all` takes every clip; `none` takes nothing.
         num_proc: Processes.
         progress: Where to show it.
+
+    Raises:
+        BuildError: A file is damaged, or a worker was killed.
     """
     if Verify(verify) is Verify.NONE:
         return Measurement("not measured", [], {name: [] for name in plan.categories})
@@ -116,9 +120,14 @@ def measure_build(
     work = partial(measure_cached, plan, folder, n_each=n_each)
     parts: list[MeasuredShard] = []
     with (progress or Progress()).bar("Measuring", len(shards)) as step:
-        for measured in parallel_map(work, shards, num_proc):
-            parts.append(measured)
-            step()
+        try:
+            for measured in parallel_map(work, shards, num_proc):
+                parts.append(measured)
+                step()
+        except WorkerDied as error:
+            raise BuildError(
+                f"{error} while measuring; all clips are made, run again with a smaller --num-proc"
+            ) from error
     clips = [clip for part in parts for clip in part.clips]
     what = "every clip" if n_each == N_PER_TIER else "a stratified sample"
     return Measurement(
@@ -178,10 +187,12 @@ def measure_shard(
             slopes[name].append(slope(track))
         sampled[source_id] = sampled_conditions(k, n_each)
     for name in plan.categories:
-        for row in pq.read_table(folder / shard.files[name], columns=READ_COLUMNS).to_pylist():
-            condition = (row["tier"], row["curve"], row["direction"])
-            if CONDITIONS.index(condition) in sampled[row["source_id"]]:  # type: ignore[arg-type]
-                clips.append(_measure(row, name, tracks[name, row["source_id"]]))
+        path = folder / shard.files[name]
+        with naming_damage(path):
+            for row in pq.read_table(path, columns=READ_COLUMNS).to_pylist():
+                condition = (row["tier"], row["curve"], row["direction"])
+                if CONDITIONS.index(condition) in sampled[row["source_id"]]:  # type: ignore[arg-type]
+                    clips.append(_measure(row, name, tracks[name, row["source_id"]]))
     return MeasuredShard(clips, slopes)
 
 

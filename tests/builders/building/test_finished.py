@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from builders.building.finished import open_build
+from builders.building.finished import open_build, stored_rows
 from builders.building.folder import BuildError
 from tests.builders.tiny_corpus import built_from, speak
 
@@ -39,15 +39,22 @@ def test_a_build_that_is_not_finished(built):
     file = next(iter(built.files))
     data = (built.folder / file).read_bytes()
     (built.folder / file).write_bytes(data[:-1])
-    with pytest.raises(BuildError, match="1 of 2 shards are complete; run the same build again"):
+    with pytest.raises(BuildError, match=rf"{file} is gone or is not as it was written; run the"):
         open_build(built.folder)
     (built.folder / file).write_bytes(data)
     record = next((built.folder / ".otoscope" / "shards").iterdir())
     record.write_text(json.dumps(json.loads(record.read_text()) | {"plan": "another"}))
-    with pytest.raises(BuildError, match="1 of 2 shards are complete"):
+    with pytest.raises(BuildError, match="1 of 2 shards are complete; run the same build again"):
         open_build(built.folder)
 
 
 def test_a_build_without_measurements(built):
     with pytest.raises(BuildError, match="holds no finished build with measurements"):
         _ = open_build(built.folder).findings
+
+
+def test_a_damaged_file_that_is_read_is_named(built):
+    path = built.folder / "volume" / "test-00000-of-00001.parquet"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(BuildError, match=rf"{path}: damaged \(.*\); run the same build again"):
+        stored_rows(built.build, "volume", ["test-volume-x"])

@@ -11,6 +11,7 @@ import resource
 import shutil
 import signal
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -19,6 +20,7 @@ import soundfile
 
 from builders.building import build_folder as build_module
 from builders.building import shards
+from builders.building.finished import open_build
 from builders.building.folder import BuildError
 from builders.building.shards import record_path, write_shard
 from builders.corpora.base import Corpus, CorpusError, SourceClip
@@ -62,6 +64,13 @@ def stamps(folder):
     }
 
 
+def finished_stamps(folder):
+    """Those of finished shards: a file that was moved before its shard's record is made again."""
+    records = (folder / ".otoscope" / "shards").glob("*.json")
+    named = {folder / name for path in records for name in json.loads(path.read_text())["files"]}
+    return {path: stamp for path, stamp in stamps(folder).items() if path in named}
+
+
 class TestBytes:
     def test_the_same_for_one_worker_and_two_and_on_every_run(self, speech, tmp_path):
         beeps = one_beep(tmp_path / "beeps")
@@ -100,6 +109,70 @@ class TestBytes:
         assert contents(out) == complete
         kept = [p for p in before if "00002-of-00003" in p.name]
         assert [stamps(out)[p] for p in kept] == [before[p] for p in kept]
+
+    @pytest.mark.parametrize("damage", ["flipped", "zeros"])
+    def test_a_file_of_the_same_length_and_other_content_is_made_again(self, speech, out, damage):
+        built_from(speech, out)
+        complete, before = contents(out), stamps(out)
+        path = out / "volume" / "test-00000-of-00001.parquet"
+        data = path.read_bytes()
+        changed = data[:5000] + bytes([data[5000] ^ 1]) + data[5001:]
+        path.write_bytes(changed if damage == "flipped" else bytes(len(data)))
+        with pytest.raises(BuildError, match=rf"{path} is gone or is not as it was written; run"):
+            open_build(out)
+        again = built_from(speech, out)
+        assert again.build.changed == ("volume/test-00000-of-00001.parquet",)
+        assert contents(out) == complete
+        source = out / "source" / "test-00000-of-00001.parquet"
+        assert stamps(out)[source] == before[source]
+        assert built_from(speech, out).build.changed == ()
+
+    @pytest.mark.usefixtures("many_shards")
+    def test_a_shard_is_finished_with_its_record_and_not_before(self, speech, out, monkeypatch):
+        """The disk is full as the second of its two files is moved into place."""
+        moved, move = [], os.replace
+
+        def full(source, target):
+            if len([path for path in moved if path.suffix == ".parquet"]) == 3:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+            move(source, target)
+            moved.append(Path(target))
+
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "replace", full)
+            with pytest.raises(BuildError, match="the disk is full; finished shards stay"):
+                built_from(speech, out)
+        first, second, third = (path for path in moved if path.suffix == ".parquet")
+        before = stamps(out)
+        assert finished_stamps(out).keys() == {first, second}
+        data = third.read_bytes()
+        built_from(speech, out)
+        after = stamps(out)
+        assert (after[first], after[second]) == (before[first], before[second])
+        assert after[third] != before[third]
+        assert third.read_bytes() == data
+
+    def test_what_is_called_finished_has_reached_the_disk(self, speech, out, monkeypatch):
+        order, move, sync = [], os.replace, os.fsync
+
+        def note_sync(handle):
+            order.append(("sync", os.fstat(handle).st_ino))
+            sync(handle)
+
+        def note_move(source, target):
+            order.append(("move", os.stat(source).st_ino))
+            move(source, target)
+
+        monkeypatch.setattr(os, "fsync", note_sync)
+        monkeypatch.setattr(os, "replace", note_move)
+        built = built_from(speech, out)
+        for path in built.files:
+            inode, folder = (out / path).stat().st_ino, (out / path).parent.stat().st_ino
+            assert order.index(("sync", inode)) < order.index(("move", inode))
+            assert order.index(("move", inode)) < order.index(("sync", folder))
+        record = record_path(out, planned(speech)[0].shards[-1]).stat().st_ino
+        last = max(order.index(("move", (out / path).stat().st_ino)) for path in built.files)
+        assert order.index(("move", record)) > order.index(("sync", record)) > last
 
     def test_what_a_killed_run_left_is_cleared_away(self, speech, out):
         built_from(speech, out)
@@ -369,10 +442,25 @@ class TestFolder:
         assert contents(out) == complete
         (out / ".gitattributes").write_text("*.parquet filter=lfs\n")
         (out / "link").symlink_to(speech, target_is_directory=True)
+        mine = ("notes.txt", "echo/listening.csv", "extra/test-00000-of-00001.parquet")
+        for name in mine:
+            (out / name).parent.mkdir(exist_ok=True)
+            (out / name).write_text("mine")
         built_from(speech, out, categories=["volume"], overwrite=True)
-        names = {path.split("/")[0] for path in contents(out)}
-        assert names == {"README.md", ".gitattributes", "volume", "source"}
+        parquet = {f"{name}/test-00000-of-00001.parquet" for name in ("volume", "source")}
+        left = {path for path in contents(out) if not path.startswith("link/")}
+        assert left == {"README.md", ".gitattributes", *mine, *parquet}
+        assert all((out / name).read_text() == "mine" for name in mine)
+        assert (out / "link").is_symlink()
         assert len(list(speech.iterdir())) == 3  # what a link leads to is not ours
+
+    def test_overwriting_a_build_whose_plan_is_unreadable(self, speech, out):
+        built_from(speech, out, categories=["volume", "echo"])
+        (out / ".otoscope" / "plan.json").write_text("")
+        (out / "notes.txt").write_text("mine")
+        built_from(speech, out, categories=["volume"], overwrite=True)
+        assert {p.name for p in out.iterdir() if p.is_dir()} == {".otoscope", "volume", "source"}
+        assert (out / "notes.txt").read_text() == "mine"
 
     def test_an_unfinished_build_of_another_generator_is_named(self, speech, out):
         built_from(speech, out)
@@ -503,7 +591,9 @@ class TestDisk:
         size = sum(map(len, contents(reference).values()))
         with mounted(out, "-t", "tmpfs", "-o", f"size={int(0.8 * size)}", "tmpfs"):
             monkeypatch.setattr(plan_module, "FLAC_SHARE", 5.0)
-            with pytest.raises(BuildError, match=r"about 0\.0 GB are needed but 0\.0 GB are free"):
+            with pytest.raises(
+                BuildError, match=r"about .* [kM]B are needed but .* [kM]B are free"
+            ):
                 built_from(speech, out)
             monkeypatch.setattr(build_module, "check_space", lambda *_: None)
             with pytest.raises(BuildError, match="the disk is full; finished shards stay"):
@@ -512,7 +602,7 @@ class TestDisk:
             done = contents(out)
             assert done  # the shards before the one that did not fit
             assert all(contents(reference)[path] == data for path, data in done.items())
-            before = stamps(out)
+            before = finished_stamps(out)
             subprocess.run(["mount", "-o", f"remount,size={3 * size}", str(out)], check=True)
             built_from(speech, out)
             assert contents(out) == contents(reference)

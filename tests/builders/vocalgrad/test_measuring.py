@@ -2,7 +2,11 @@
 
 import io
 import json
+import os
+import shutil
+import signal
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -263,6 +267,33 @@ def test_a_finished_build_says_so_everywhere(made):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("damage", ["cut", "audio"])
+def test_a_damaged_file_is_named(made, tmp_path, damage):
+    built, wanted = made
+    folder = shutil.copytree(built.folder, tmp_path / "copy")
+    shutil.rmtree(folder / ".otoscope" / "measured", ignore_errors=True)
+    path = folder / "volume" / "test-00000-of-00001.parquet"
+    data = path.read_bytes()
+    path.write_bytes(data[:-100] if damage == "cut" else data.replace(b"fLaC", b"fLaX"))
+    with pytest.raises(BuildError, match=rf"{path}: damaged \(.*\); run the same build again"):
+        measure_build(wanted.plan, folder, verify="all")
+
+
+def die(plan, folder, shard, *, n_each):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_is_killed_is_one_line(made, monkeypatch):
+    built, wanted = made
+    two = SimpleNamespace(
+        shards=[s for s in wanted.plan.shards if s.kind == "gradient"] * 2,
+        of_split=wanted.plan.of_split, categories=wanted.plan.categories,
+    )  # fmt: skip
+    monkeypatch.setattr(measurement, "measure_cached", die)
+    with pytest.raises(BuildError, match=r"a worker process was killed .* while measuring; all"):
+        measure_build(two, built.folder, num_proc=2)
+
+
 def test_two_processes_measure_what_one_measures(made, measured):
     built, wanted = made
     for note in (built.folder / ".otoscope" / "measured").iterdir():
