@@ -18,7 +18,6 @@ take the whole clip instead, or give the span.
 import hashlib
 import secrets
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,7 @@ from otoscope.acoustics.design import (
 )
 from otoscope.acoustics.gradients import attribute_of
 from otoscope.acoustics.rendering import NotApplicable, Rendering, SourceRenderer, rules_of
+from otoscope.acoustics.rows import encoded_audio
 from otoscope.acoustics.spans import DEFAULT_POLICIES, Policy, Problem, Span, decide
 from otoscope.acoustics.trajectories import CURVES
 from otoscope.registry import UnknownName
@@ -155,13 +155,8 @@ class GradientTransform(BaseWaveformTransform):
         VocalGrad dataset's ClassLabel in a row that has its columns, in `map` and while streaming
         alike, and otherwise the word.
         """
-        item_id, audio = str(row["id"]), row["audio"]
-        if not isinstance(audio, dict):
-            raise codec.AudioError(
-                f"{item_id}: audio is {type(audio)}; cast to Audio(decode=False)"
-            )
-        data = Path(audio["path"]) if audio.get("bytes") is None else audio["bytes"]
-        recording = codec.read(data, name=item_id)
+        item_id = str(row["id"])
+        recording = codec.read(encoded_audio(row), name=item_id)
         rate = recording.sampling_rate
         # the span: of the row, or detected
         start_s, end_s, span = row.get("span_start_s"), row.get("span_end_s"), None
