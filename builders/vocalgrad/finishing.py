@@ -75,17 +75,19 @@ def finish(
 def observer_text(report: ObserverReport) -> str:
     """The observer's table for a terminal: per cent correct, with intervals."""
     table = Table(title=f"Slope observer, % correct [95 % CI, {CLUSTERED}]: {report.basis}")
-    for name in ("category", "tier", "clips", "not measurable", "clip alone", "with its source"):
+    heads = ("clips", "not measurable", "clip alone", "with its source", "no effect", "of all")
+    for name in ("category", "tier", *heads):
         table.add_column(name, justify="left" if name in ("category", "tier") else "right")
     for row in report.rows:
         table.add_row(
             attribute_of(row.category), row.tier, str(row.n), str(row.n_unanswered),
-            str(row.alone), str(row.with_source),
+            str(row.alone), str(row.with_source), str(row.n_no_effect), row.of_all,
         )  # fmt: skip
     return (
         _printed(table)
         + "The observer measures the cue and takes the sign of its slope: from the clip alone, or\n"
-        + "with the unmodified source at hand. 0 clips: no effect at this sampling rate.\n\n"
+        + "with the unmodified source at hand. No effect: clips that do not change at this\n"
+        + "sampling rate, left out. Of all: clip alone with these, the published denominator.\n\n"
     )
 
 

@@ -18,6 +18,7 @@ Args:
     references: "decrease" or "increase", or 0 or 1 (the ClassLabel of the data set).
     parser: name of an entry in otoscope.responses.PARSERS, "paper" by default.
     clusters: source of each question, for the clustered interval.
+    no_effect: whether nothing changes in each question's clip; such questions are left out.
     by: breakdowns, name to one value per question; nested under the name in the result.
 """
 
@@ -34,6 +35,10 @@ class DirectionAccuracy(evaluate.Metric):
             features=datasets.Features({"predictions": text, "references": text}),
         )
 
-    def _compute(self, predictions, references, parser="paper", clusters=None, by=None):
+    def _compute(
+        self, predictions, references, parser="paper", clusters=None, no_effect=None, by=None
+    ):
         read = read_answers(predictions, parser)
-        return score_directions(references, read.labels, read.exact, clusters=clusters, by=by)
+        return score_directions(
+            references, read.labels, read.exact, clusters=clusters, no_effect=no_effect, by=by
+        )

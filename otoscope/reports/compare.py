@@ -7,6 +7,8 @@ failed or unparsed is not correct, in either run.
   all questions as independent. Where they differ, use the former.
 - McNemar's exact test takes questions as independent, too. Holm's correction is over every
   category of every prompt; sums over categories are tested without correction.
+- Clips in which nothing changes are left out and counted; `accuracies_all` are the accuracies with
+  them, by the published denominator.
 - The detectable difference is the one that McNemar's test finds with a power of 80 %, at the share
   of discordant questions seen and the effective number of independent questions.
 """
@@ -29,7 +31,7 @@ from otoscope.reports.pairing import (
     prompt_differences,
     require_same_questions,
 )
-from otoscope.reports.scoring import is_correct, score_runs, sources_of
+from otoscope.reports.scoring import has_no_effect, is_correct, score_runs, sources_of
 from otoscope.reports.tables import csv_text
 from otoscope.statistics.breakdowns import plain
 from otoscope.statistics.clustered_pairs import clustered_difference
@@ -134,6 +136,8 @@ class Comparison:
         n_without_label: Shared questions that have none.
         n_other_audio: Questions of the same name about other clips; left out on both sides.
         n_other_labels: The same with another reference label or label set.
+        n_no_effect: Shared questions about clips in which nothing changes, left out on both sides.
+        accuracies_all: Of both runs with these, the published denominator; None without any.
         n_same_text: Compared questions with the same answer text in both.
         different: Settings that differ.
         groups: Categories, and their sums, the sum of all last.
@@ -146,6 +150,8 @@ class Comparison:
     n_without_label: int
     n_other_audio: int
     n_other_labels: int
+    n_no_effect: int
+    accuracies_all: tuple[float, float] | None
     n_same_text: int
     different: tuple[RunDifference, ...]
     groups: tuple[ComparedGroup, ...]
@@ -190,24 +196,32 @@ def compare(first: Path | str, second: Path | str, *, common: bool = False) -> C
     if not common or not len(pairing.first):
         require_same_questions(pairing, names)
     labelled = pairing.first["label"].notna()
-    a, b = pairing.first[labelled], pairing.second[labelled]
+    every = pairing.first[labelled], pairing.second[labelled]
+    same = has_no_effect(every[0])
+    a, b = (answers[~same] for answers in every)
     if not len(a):
         raise RunError(
             f"nothing to compare: no question that {names[0]} and {names[1]} share has a reference "
-            "label"
+            "label" + (" and a clip in which something changes" if same.any() else "")
         )
     return Comparison(
         first=_compared(names[0], len(runs[0].answers), a),
         second=_compared(names[1], len(runs[1].answers), b),
         joined_by=pairing.by,
         n_compared=len(a),
-        n_without_label=len(pairing.first) - len(a),
+        n_without_label=int((~labelled).sum()),
         n_other_audio=len(pairing.other_audio),
         n_other_labels=len(pairing.other_labels),
+        n_no_effect=int(same.sum()),
+        accuracies_all=_accuracies(*every) if same.any() else None,
         n_same_text=int((a["text"].notna() & (a["text"] == b["text"])).sum()),
         different=(*differences(runs[0].about, runs[1].about), *prompt_differences(pairing)),
         groups=_groups(pairing, a, b),
     )
+
+
+def _accuracies(first: pd.DataFrame, second: pd.DataFrame) -> tuple[float, float]:
+    return float(is_correct(first).mean()), float(is_correct(second).mean())
 
 
 def _compared(run: str, n_planned: int, answers: pd.DataFrame) -> ComparedRun:

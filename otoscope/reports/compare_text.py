@@ -20,9 +20,10 @@ LEGEND = (
     "McNemar test; Holm: corrected over categories. Detectable: smallest difference found with a "
     "power of 80 %."
 )
+IN_DOUBT = " †"
 CAUTION = (
-    "McNemar's test takes clips of one source as independent. Where they are not, use the "
-    "clustered interval, which includes 0 here: "
+    f"{IN_DOUBT.strip()} Undecided: the clustered interval contains 0. McNemar's test gives a "
+    "small p because it takes clips of one source as independent; use the interval. So in: "
 )
 
 
@@ -56,11 +57,19 @@ def _sizes(comparison: Comparison) -> list[str]:
     ):
         if n:
             lines.append(f"Of those, {n} {what}.")
+    if comparison.accuracies_all is not None:
+        of_a, of_b = (f"{100 * share:.1f} %" for share in comparison.accuracies_all)
+        lines.append(
+            f"{comparison.n_no_effect} more are about clips in which nothing changes and are left "
+            f"out; accuracy with them, by the published denominator: A {of_a}, B {of_b}."
+        )
     for name, run in (("A", comparison.first), ("B", comparison.second)):
         counts = ", ".join(f"{n} {visible(outcome)}" for outcome, n in run.outcomes.items())
         lines.append(f"{name}: {counts}.")
     if comparison.n_same_text == comparison.n_compared:
-        lines.append("Both gave the same answer text to every question.")
+        lines.append("Both gave the same answer text to every question: they differ by exactly 0.")
+    elif not (comparison.overall.counts.only_first or comparison.overall.counts.only_second):
+        lines.append("Both are correct on the same questions: they differ by exactly 0.")
     return lines
 
 
@@ -84,6 +93,7 @@ def _tables(comparison: Comparison, console: Console) -> list[Table]:
 
 def _values(group: ComparedGroup) -> dict[str, str]:
     first, second = group.accuracies
+    mark = IN_DOUBT if group.in_doubt else ""
     values = (
         str(group.counts.n),
         f"{100 * first:.1f}",
@@ -93,8 +103,8 @@ def _values(group: ComparedGroup) -> dict[str, str]:
         _interval(group.bootstrap),
         str(group.counts.only_first),
         str(group.counts.only_second),
-        _p(group.p_value),
-        MISSING if group.p_holm is None else _p(group.p_holm),
+        _p(group.p_value) + (mark if group.p_holm is None else ""),
+        MISSING if group.p_holm is None else _p(group.p_holm) + mark,
         MISSING if math.isnan(group.detectable) else f"{100 * group.detectable:.1f}",
     )
     return dict(zip((*SHARES, *TESTS), values, strict=True))

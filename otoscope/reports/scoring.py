@@ -118,6 +118,18 @@ def is_correct(answers: pd.DataFrame) -> np.ndarray:
     return (answers["outcome"] == "correct").to_numpy(bool)
 
 
+def has_no_effect(answers: pd.DataFrame) -> np.ndarray:
+    """Whether nothing changes in each question's clip; False where the plan does not say."""
+    if "no_effect" not in answers:
+        return np.zeros(len(answers), dtype=bool)
+    return (answers["no_effect"] == True).to_numpy(bool)  # noqa: E712
+
+
+def with_effect(answers: pd.DataFrame) -> pd.DataFrame:
+    """Without clips in which nothing changes."""
+    return answers[~has_no_effect(answers)]
+
+
 def sources_of(answers: pd.DataFrame) -> np.ndarray:
     """The source of each clip; a clip without one is its own."""
     sources = answers["source_id"]

@@ -57,9 +57,8 @@ def clustered_difference(
     # one question more in each direction: p = (n + 1) / (n + 2) and q = 1 / (n + 2),
     # variance (p + q - (p - q)²) / (n + 2)
     alike = float(np.sum(4 * (size + 1) / (size + 2) ** 3)) / len(size) ** 2
-    least = float(student.ppf((1 + confidence) / 2, n_clusters - 1)) * np.sqrt(
-        max(float(excess @ excess), alike)
-    )
+    t = float(student.ppf((1 + confidence) / 2, n_clusters - 1))
+    least = t * max(float(excess @ excess), alike) ** 0.5
     reach = max(reach_of_t(np.bincount(member, weights=excess), confidence), least)
     return Interval(estimate, max(-1.0, estimate - reach), min(1.0, estimate + reach))
 

@@ -26,6 +26,7 @@ def score_directions(
     exact: Column,
     *,
     clusters: Column | None = None,
+    no_effect: Column | None = None,
     by: Mapping[str, Column] | None = None,
     seed: int = SEED,
 ) -> Scores:
@@ -44,12 +45,15 @@ def score_directions(
     - `parsed_rate`, `exact_rate`; `increase_share` of the parsed answers, `increase_share_all`.
     - `unparsed_decrease`, `unparsed_increase` by gold label, and `decrease_as_increase` and so on:
       counts, gold first.
+    - Where `no_effect` is given: all of these are over the other items, `n_no_effect` counts those
+      left out, and `accuracy_all` is over all `n_all`, the published denominator.
 
     Args:
         references: Gold labels: names, or positions in `DIRECTION_LABELS`.
         answers: Parsed answers, None where unparsed.
         exact: Whether each raw answer was the bare word.
         clusters: Source of each item.
+        no_effect: Whether nothing changes in each item's clip.
         by: Breakdowns: name to one value per item; nested under the name in the result.
 
     Raises:
@@ -58,8 +62,12 @@ def score_directions(
     indexed = index_answers(references, answers, DIRECTION_LABELS)
     flags = of_length("exact flags", exact, len(answers)).astype(bool)
     names = None if clusters is None else of_length("clusters", clusters, len(answers)).astype(str)
+    same = None
+    if no_effect is not None:
+        same = of_length("no-effect flags", no_effect, len(answers)).astype(bool)
 
-    def score(items: np.ndarray, rng: np.random.Generator) -> Scores:
+    def score(all_items: np.ndarray, rng: np.random.Generator) -> Scores:
+        items = all_items if same is None else all_items[~same[all_items]]
         chosen = indexed.at(items)
         result = _shares(chosen, flags[items]) | _intervals(chosen, rng)
         if names is not None:
@@ -68,6 +76,13 @@ def score_directions(
                 "clustered_low": spread.low,
                 "clustered_high": spread.high,
                 "n_clusters": len(np.unique(names[items])),
+            }
+        if same is not None:
+            every = indexed.at(all_items)
+            result |= {
+                "n_no_effect": len(all_items) - len(items),
+                "n_all": len(all_items),
+                "accuracy_all": ratio(int(np.sum(every.gold == every.answer)), len(all_items)),
             }
         return result
 

@@ -29,16 +29,20 @@ GOLD = [
     "decrease",
 ]
 CLUSTERS = ["p1", "p1", "p2", "p2", "p3", "p3", "p3", "p3"]
+NO_EFFECT = [True] + 6 * [False] + [True]
 BY = {"tier": ["low", "mid"] * 4, "row": list(range(8))}
 
 
 def test_direction_accuracy(load_metric):
     read = read_answers(TEXTS, "paraphrase")
     found = load_metric("direction_accuracy").compute(
-        predictions=TEXTS, references=GOLD, parser="paraphrase", clusters=CLUSTERS, by=BY
+        predictions=TEXTS, references=GOLD, parser="paraphrase", clusters=CLUSTERS, by=BY,
+        no_effect=NO_EFFECT,
+    )  # fmt: skip
+    assert found == score_directions(
+        GOLD, read.labels, read.exact, clusters=CLUSTERS, no_effect=NO_EFFECT, by=BY
     )
-    assert found == score_directions(GOLD, read.labels, read.exact, clusters=CLUSTERS, by=BY)
-    assert found["n_correct"] == 3
+    assert (found["n_correct"], found["n_no_effect"], found["accuracy_all"]) == (2, 2, 3 / 8)
     assert {
         "accuracy", "wilson_low", "wilson_high", "parsed_rate", "exact_rate", "increase_share",
         "balanced_accuracy", "simulation_low", "simulation_high", "clustered_low", "clustered_high",

@@ -392,6 +392,20 @@ class TestFiles:
         assert len({compare(*runs).to_json() for _ in range(5)}) == 1
 
 
+def test_clips_in_which_nothing_changes_are_left_out_and_counted(tmp_path):
+    rows = [question(f"clip{i}", no_effect=i >= 4) for i in range(6)]
+    a = write_run(tmp_path / "a", rows, right_or_wrong(rows, [1, 1, 1, 0, 1, 1]))
+    b = write_run(tmp_path / "b", rows, right_or_wrong(rows, [1, 0, 0, 0, 1, 0]))
+    compared = compare(a, b)
+    assert (compared.n_compared, compared.n_no_effect) == (4, 2)
+    assert compared.overall.accuracies == (3 / 4, 1 / 4)
+    assert compared.accuracies_all == (5 / 6, 2 / 6)
+    rows = [row | {"no_effect": True} for row in rows]
+    c = write_run(tmp_path / "c", rows, right_or_wrong(rows, [1] * 6))
+    with pytest.raises(RunError, match="a clip in which something changes"):
+        compare(c, c)
+
+
 def test_a_run_that_is_not_readable_is_named(tmp_path):
     good = write_run(tmp_path / "a", [question("x")])
     old = write_run(tmp_path / "old", [question("x")])

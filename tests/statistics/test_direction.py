@@ -176,3 +176,16 @@ def test_one_direction_alone_is_balanced_over_itself():
 def test_columns_that_do_not_fit_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         score_directions(GOLD, ANSWERS, **{"exact": EXACT} | arguments)
+
+
+def test_clips_in_which_nothing_changes_are_left_out_and_counted():
+    gold, said = ["increase", "decrease"] * 3, ["increase"] * 5 + ["decrease"]
+    same = [False, False, False, True, True, False]
+    found = score_directions(gold, said, [True] * 6, no_effect=same, by={"half": list("aaabbb")})
+    assert (found["n"], found["n_correct"], found["accuracy"]) == (4, 3, 3 / 4)
+    assert (found["n_no_effect"], found["n_all"], found["accuracy_all"]) == (2, 6, 4 / 6)
+    assert (found["wilson_low"], found["wilson_high"]) == wilson(3, 4)[1:]
+    second = found["half"]["b"]
+    assert (second["n"], second["accuracy"], second["accuracy_all"]) == (1, 1, 2 / 3)
+    with pytest.raises(ValueError, match="1 no-effect flags for 6 answers"):
+        score_directions(gold, said, [True] * 6, no_effect=[True])

@@ -37,6 +37,8 @@ class TierAccuracy:
         n_unanswered: Clips whose cue is not measurable; they count as not correct.
         alone: From the clip by itself, minus the category's constant.
         with_source: The same measure with the source clip at hand.
+        alone_of_all: Share of `alone` over all clips, those with no effect too: the published
+            denominator. None without clips, and in builds of 0.2.
     """
 
     category: str
@@ -46,6 +48,12 @@ class TierAccuracy:
     n_unanswered: int
     alone: Rate
     with_source: Rate
+    alone_of_all: float | None = None
+
+    @property
+    def of_all(self) -> str:
+        """`alone_of_all` in per cent."""
+        return "–" if self.alone_of_all is None else f"{100 * self.alone_of_all:.1f}"
 
 
 @dataclass(frozen=True)
@@ -59,12 +67,13 @@ class ObserverReport:
     def table(self) -> str:
         """The rows as a Markdown table, in per cent."""
         lines = [
-            "| category | tier | clips | not measurable | clip alone | with its source |",
-            "|---|---|---:|---:|---:|---:|",
+            "| category | tier | clips | not measurable | clip alone | with its source "
+            "| left out: no effect | clip alone, all clips (published denominator) |",
+            "|---|---|---:|---:|---:|---:|---:|---:|",
         ]
         lines += [
             f"| {attribute_of(r.category)} | {r.tier} | {r.n} | {r.n_unanswered} | {r.alone} "
-            f"| {r.with_source} |"
+            f"| {r.with_source} | {r.n_no_effect} | {r.of_all} |"
             for r in self.rows
         ]
         return "\n".join(lines)
@@ -93,10 +102,8 @@ def _tier_accuracy(
     clips: list[MeasuredClip], category: str, tier: str, constant: float
 ) -> TierAccuracy:
     changed = [c for c in clips if not c.no_effect]
-    excess = np.array([c.slope - constant for c in changed])
-    up = np.array([c.direction == "up" for c in changed], bool)
-    measurable = np.isfinite(excess)
-    alone = measurable & ((excess > 0) == up)
+    alone = np.array([_names_direction(c, constant) for c in changed], bool)
+    measurable = np.isfinite([c.slope - constant for c in changed])
     with_source = np.array([c.direction_with_source == c.direction for c in changed], bool)
     source_ids = np.array([c.source_id for c in changed], str)
     return TierAccuracy(
@@ -107,7 +114,14 @@ def _tier_accuracy(
         int(np.sum(~measurable)),
         _rate(alone, source_ids),
         _rate(with_source, source_ids),
+        float(np.mean([_names_direction(c, constant) for c in clips])) if clips else None,
     )
+
+
+def _names_direction(clip: MeasuredClip, constant: float) -> bool:
+    """Whether the sign of the slope, less the constant, is that of the clip's direction."""
+    excess = clip.slope - constant
+    return bool(np.isfinite(excess) and (excess > 0) == (clip.direction == "up"))
 
 
 def _rate(correct: np.ndarray, source_ids: np.ndarray) -> Rate:

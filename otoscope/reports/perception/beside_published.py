@@ -15,7 +15,7 @@ HUMAN = Fraction(944, 1000)
 
 PUBLISHED_NOTE = (
     "Published models answered 2,400 clips of each category made from VCTK. Only a run on those "
-    "clips is directly comparable."
+    "clips is directly comparable. Every row counts all clips, also those in which nothing changes."
 )
 WITH_RESULTS = ("main", "few_shot", "audio_ref", "swap_order", "beeps")
 BEEP_NOTE = (

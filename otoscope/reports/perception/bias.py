@@ -9,6 +9,7 @@ from otoscope.prompts.questions import SOURCE
 from otoscope.reports.perception.published import CATEGORIES, PUBLISHED, published_table
 from otoscope.reports.perception.reading import PerceptionRun, counts_by, distinct
 from otoscope.reports.perception.scores import ALL, INCREASE, RUN, N, all_first
+from otoscope.reports.scoring import with_effect
 from otoscope.reports.tables import (
     INCREASE_RATE_OF,
     ReportTable,
@@ -37,8 +38,10 @@ def bias_table(answered: RunAnswers) -> ReportTable:
     """
     rows = []
     for run, clips in answered:
+        changed = with_effect(clips)
         kinds = {
-            CLIPS_WITH[label]: clips[clips["label"] == label] for label in DIRECTION_LABELS[::-1]
+            CLIPS_WITH[label]: changed[changed["label"] == label]
+            for label in DIRECTION_LABELS[::-1]
         }
         for kind, answers in (kinds | {UNCHANGED: unchanged(run)}).items():
             rows += [

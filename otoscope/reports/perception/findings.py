@@ -66,7 +66,7 @@ def findings(runs: Sequence[PerceptionRun]) -> PerceptionFindings:
         "cross": [*predicted.cross_tables(runs)],
         "formats": [*formats.format_tables(runs)],
         "beeps": [*_beeps(runs)],
-        "no_effect": [predicted.no_effect_table(answered)],
+        "no_effect": [predicted.no_effect_table(scored)],
         "calls": [calls.status_table(runs), calls.unparsed_table(runs), calls.error_table(runs)],
     }
     filled = {

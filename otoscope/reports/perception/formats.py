@@ -22,6 +22,7 @@ from otoscope.reports.perception.bias import (
 )
 from otoscope.reports.perception.reading import PerceptionRun, clusters_of
 from otoscope.reports.perception.scores import ACCURACY, ALL, PARSED, RUN, N, all_first, flat
+from otoscope.reports.scoring import with_effect
 from otoscope.reports.tables import BOOTSTRAP_CI, ReportTable, TableColumn, with_interval
 from otoscope.statistics.direction import DIRECTION_LABELS
 from otoscope.statistics.macro_f1 import score_macro_f1
@@ -31,7 +32,7 @@ def format_tables(runs: Sequence[PerceptionRun]) -> list[ReportTable]:
     """For each question that offers other labels than two directions: macro F1, predictions."""
     found: dict[str, list[FormatAnswers]] = {}
     for run in runs:
-        labelled = run.answers[run.answers["label"].notna()]
+        labelled = with_effect(run.answers[run.answers["label"].notna()])
         for base, answers in labelled.groupby("base_prompt", sort=False):
             offered = tuple(answers["labels"].iloc[0])
             if set(offered) != set(DIRECTION_LABELS):

@@ -9,10 +9,11 @@ import pandas as pd
 from otoscope.acoustics.design import DIRECTIONS, LABELS, TIERS
 from otoscope.acoustics.trajectories import CURVES
 from otoscope.reports.perception.reading import PerceptionRun, clusters_of, distinct
-from otoscope.reports.scoring import OUTCOMES
+from otoscope.reports.scoring import OUTCOMES, has_no_effect, with_effect
 from otoscope.reports.tables import SHARE_CI, ReportTable, TableColumn
 from otoscope.statistics.breakdowns import Scores
 from otoscope.statistics.direction import score_directions
+from otoscope.statistics.method_names import CLUSTERED_NOTE
 from otoscope.statistics.multiplicity import holm
 
 ALL = "all"
@@ -32,7 +33,7 @@ HUMAN_NOTE = (
     "their accuracy by curve is accuracy by direction as well."
 )
 ORDERS = {"tier": tuple(TIERS), "curve": tuple(CURVES), "direction": tuple(DIRECTIONS)}
-BREAKDOWNS = ("category", "tier", "curve", "direction", "no_effect")
+BREAKDOWNS = ("category", "tier", "curve", "direction")
 
 RUN = TableColumn("run", "run", "run")
 CATEGORY = TableColumn("category", "category", "name")
@@ -44,12 +45,20 @@ WILSON = TableColumn("wilson_low", "95 % CI, Wilson", "interval", high="wilson_h
 SIMULATION = TableColumn("simulation_low", "95 % CI, simulated", "interval", high="simulation_high")
 INCREASE = TableColumn("increase_share", 'predicted "increase", %', "share")
 PARSED = TableColumn("parsed_rate", "parse rate, %", "share")
+NO_EFFECT = (
+    TableColumn("n_no_effect", "left out: clips without effect", "count"),
+    TableColumn("accuracy_all", "accuracy with these (published denominator), %", "share"),
+)
 
 Scored = Sequence[tuple[PerceptionRun, Scores]]
 
 
 def scores_of(answers: pd.DataFrame, *, broken_down: bool = True) -> Scores:
-    """All scores; broken down by what the plan has, and by category and tier together."""
+    """All scores; broken down by what the plan has, and by category and tier together.
+
+    Clips in which nothing changes are left out and counted where there are any.
+    """
+    same = has_no_effect(answers)
     by = {n: answers[n].tolist() for n in BREAKDOWNS if broken_down and answers[n].notna().any()}
     if "tier" in by:
         by["category_tier"] = (answers["category"] + " " + answers["tier"].map(str)).tolist()
@@ -58,6 +67,7 @@ def scores_of(answers: pd.DataFrame, *, broken_down: bool = True) -> Scores:
         answers["prediction"].tolist(),
         answers["exact"].tolist(),
         clusters=clusters_of(answers),
+        no_effect=same if same.any() else None,
         by=by,
     )
 
@@ -89,15 +99,16 @@ def accuracy_table(scored: Scored, name: str = "accuracy_by_category") -> Report
             TableColumn("n_clusters", "sources", "count"),
             TableColumn("p_chance", "p, exact binomial", "p"),
             TableColumn("p_holm", "p, Holm", "p"), TableColumn("versus_chance", "versus chance"),
+            *NO_EFFECT,
         ),
         by_category(scored, lambda _, scores: _versus_chance(scores)),
         (
-            "Denominator: all planned questions. An answer that is missing, failed, refused or "
-            "unparsed is not correct. Simulated: the published interval, which takes clips as "
-            "independent. Clips of one source are not; the clustered interval allows for that.",
+            "Denominator: all planned questions about clips in which something changes. An answer "
+            "that is missing, failed, refused or unparsed is not correct. Simulated: the published "
+            f"interval, which takes clips as independent. {CLUSTERED_NOTE}",
             "Chance level 50 %: exact binomial test, Holm's correction over the categories of a "
-            f"run. Above or below: p (Holm) under {ALPHA} and a clustered interval without 50 %; "
-            "otherwise undecided.",
+            f"run. It takes clips as independent: above or below is said only where p (Holm) is "
+            f"under {ALPHA} and the clustered interval does not contain 50 % either.",
             *_unbalanced(scored),
         ),
     )  # fmt: skip
@@ -137,7 +148,7 @@ def all_first(rows: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
 
 
 def _versus_chance(scores: Scores) -> dict[str, dict[str, Any]]:
-    groups = scores["category"]
+    groups = {name: group for name, group in scores["category"].items() if group["n"]}
     corrected = holm(np.array([group["p_chance"] for group in groups.values()]))
     found = {
         category: {"p_holm": float(p), "versus_chance": _side(group, float(p))}
@@ -148,14 +159,19 @@ def _versus_chance(scores: Scores) -> dict[str, dict[str, Any]]:
 
 def _side(group: Scores, p: float) -> str:
     kind = "wilson" if group.get("clustered_low") is None else "clustered"
-    if p >= ALPHA or group[f"{kind}_low"] <= CHANCE <= group[f"{kind}_high"]:
+    if p >= ALPHA:
         return "undecided"
+    if group[f"{kind}_low"] <= CHANCE <= group[f"{kind}_high"]:
+        return "undecided: interval contains 50 %"
     return "above" if group["accuracy"] > CHANCE else "below"
 
 
 def outcomes_table(scored: Scored, answers: Sequence[pd.DataFrame]) -> ReportTable:
     """What accuracy is made of: by direction, exact answers, and outcomes."""
-    rates = {run.name: outcome_rates(own) for (run, _), own in zip(scored, answers, strict=True)}
+    rates = {
+        run.name: outcome_rates(with_effect(own))
+        for (run, _), own in zip(scored, answers, strict=True)
+    }
     return ReportTable(
         "outcomes_by_category",
         "Outcomes by category",
@@ -173,7 +189,8 @@ def outcomes_table(scored: Scored, answers: Sequence[pd.DataFrame]) -> ReportTab
             "Balanced accuracy: mean of the accuracies on rising and on falling clips. Exact "
             'match: only the bare word counts. Predicted "increase": of parsed answers. Wrong, '
             "unparsed, refused, filtered, failed and unanswered are shares of all planned "
-            "questions; with the correct ones they add up to 100 %.",
+            "questions about clips in which something changes; with the correct ones they add up "
+            "to 100 %.",
         ),
     )  # fmt: skip
 
@@ -201,10 +218,11 @@ def breakdown_table(scored: Scored, name: str) -> ReportTable | None:
     return ReportTable(
         f"accuracy_by_{name}",
         f"Accuracy by {name}",
-        (TableColumn(name, name, "name"), RUN, ACCURACY, CLUSTERED, WILSON, N, PARSED, INCREASE),
+        (TableColumn(name, name, "name"), RUN, ACCURACY, CLUSTERED, WILSON, N, PARSED, INCREASE,
+         *NO_EFFECT),
         tuple(rows),
         (HUMAN_NOTE,) if name == "curve" else (),
-    )
+    )  # fmt: skip
 
 
 def tier_table(scored: Scored) -> ReportTable | None:
@@ -222,6 +240,6 @@ def tier_table(scored: Scored) -> ReportTable | None:
         "accuracy_by_category_and_tier",
         "Accuracy by category and tier",
         (CATEGORY, TableColumn("tier", "tier", "name"), RUN, ACCURACY, CLUSTERED, WILSON, N,
-         INCREASE),
+         INCREASE, *NO_EFFECT),
         tuple(rows),
     )  # fmt: skip

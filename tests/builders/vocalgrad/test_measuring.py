@@ -27,7 +27,12 @@ from builders.vocalgrad.measuring.build_confounds import (
     worst,
 )
 from builders.vocalgrad.measuring.findings import store_findings, stored_findings
-from builders.vocalgrad.measuring.measurement import MeasuredShard, Measurement, measure_build
+from builders.vocalgrad.measuring.measurement import (
+    MeasuredClip,
+    MeasuredShard,
+    Measurement,
+    measure_build,
+)
 from builders.vocalgrad.measuring.observer_accuracy import observer_report
 from builders.vocalgrad.pages.heat import heat_table
 from builders.vocalgrad.rendering.rows import build
@@ -109,6 +114,19 @@ def test_clips_with_no_effect_have_no_contrasts_and_are_counted_by_the_observer(
     areas = by_category(confound_report(measured).all_tiers.rows)
     assert areas["audio_distortion"]["level"].n == 16
     assert areas["volume"]["level"].n == 48
+
+
+def test_the_published_denominator_has_clips_with_no_effect():
+    # two of three right; of the two that do not change, a slope of 0 counts as falling
+    slopes = [("up", 0.2, False), ("down", -0.1, False), ("up", -0.3, False),
+              ("up", 0.0, True), ("down", 0.0, True)]  # fmt: skip
+    clips = [
+        MeasuredClip("volume", "low", direction, f"s{i}", no_effect, slope, None, None)
+        for i, (direction, slope, no_effect) in enumerate(slopes)
+    ]
+    row, *_ = observer_report(Measurement("by hand", clips, {"volume": [0.0]})).rows
+    assert (row.n, row.n_no_effect, row.alone.share) == (3, 2, pytest.approx(2 / 3))
+    assert row.alone_of_all == pytest.approx(3 / 5)
 
 
 def test_what_was_measured_is_not_measured_again(made, measured, monkeypatch):

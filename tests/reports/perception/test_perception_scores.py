@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def made(tmp_path):
-    return findings(read_perception([write_run(tmp_path / "run", eight_and_four())]))
+    return findings(read_perception([write_run(tmp_path / "run", eight_and_four(False))]))
 
 
 def rows_of(found, name, **values):
@@ -100,7 +100,7 @@ def test_clips_of_one_source_that_agree_do_not_make_it_more_than_chance(tmp_path
     cell = only(found, "accuracy_by_category", category="volume")
     assert cell["p_holm"] < 0.001
     assert cell["wilson_low"] > 0.5 > cell["clustered_low"]
-    assert cell["versus_chance"] == "undecided"
+    assert cell["versus_chance"] == "undecided: interval contains 50 %"
 
 
 def test_by_tier_and_direction(made):
@@ -129,13 +129,30 @@ def test_humans_stand_beside_runs_by_curve(tmp_path):
     assert "curve and direction were confounded" in found.tables["accuracy_by_curve"].notes[0]
 
 
-def test_no_effect_is_counted_and_shown_apart(made):
-    every = only(made, "no_effect", category="all")
+def test_no_effect_is_left_out_counted_and_shown_beside(tmp_path):
+    found = findings(read_perception([write_run(tmp_path / "run", eight_and_four())]))
+    for name in ("accuracy_by_category", "no_effect"):
+        every = only(found, name, category="all")
+        assert (every["n"], every["accuracy"]) == (8, 3 / 8)
+        assert (every["n_no_effect"], every["n_all"], every["accuracy_all"]) == (4, 12, 7 / 12)
+    assert only(found, "no_effect", category="all")["accuracy_no_effect"] == 1
+    echo = only(found, "accuracy_by_category", category="echo")
+    assert (echo["n"], echo["accuracy"], echo["accuracy_all"]) == (0, None, 1)
+    assert "p_holm" not in echo
+    assert only(found, "accuracy_by_category", category="volume")["accuracy_all"] == 3 / 8
+    assert only(found, "outcomes_by_category", category="all")["wrong"] == 1 / 8
+    (mine, *_) = found.tables["published"].rows  # as published: all clips
+    assert (mine["echo"], mine["volume"]) == (1, Fraction(3, 8))
+
+
+def test_a_run_without_the_column_leaves_nothing_out(tmp_path):
+    planned = [({k: v for k, v in row.items() if k != "no_effect"}, answer)
+               for row, answer in eight_and_four()]  # fmt: skip
+    found = findings(read_perception([write_run(tmp_path / "run", planned)]))
+    every = only(found, "accuracy_by_category", category="all")
     assert (every["n"], every["accuracy"]) == (12, 7 / 12)
-    assert (every["n_no_effect"], every["accuracy_no_effect"]) == (4, 1)
-    assert (every["n_without"], every["accuracy_without"]) == (8, 3 / 8)
-    echo = only(made, "no_effect", category="echo")
-    assert (echo["n_without"], echo["accuracy_without"]) == (0, None)
+    assert "n_no_effect" not in every
+    assert compare(tmp_path / "run", tmp_path / "run").n_compared == 12
 
 
 def test_published_rows_and_humans_stand_below_a_run_of_all_categories(tmp_path):
@@ -189,7 +206,7 @@ def test_numbers_are_those_of_the_core_and_of_compare(tmp_path):
     read = read_answers(texts)
     scores = score_directions(
         columns["label"], read.labels, read.exact, clusters=columns["source_id"],
-        by={"category": columns["category"]},
+        no_effect=columns["no_effect"], by={"category": columns["category"]},
     )  # fmt: skip
     found = findings(read_perception([run]))
     for category, cell in scores["category"].items():
@@ -198,6 +215,8 @@ def test_numbers_are_those_of_the_core_and_of_compare(tmp_path):
     (made,) = found.runs
     compared = compare(run, run)
     assert compared.overall.accuracies == (scores["accuracy"], scores["accuracy"])
+    assert compared.n_no_effect == scores["n_no_effect"] == 4
+    assert compared.accuracies_all == (scores["accuracy_all"], scores["accuracy_all"])
     assert made.answers["prediction"].tolist() == read.labels
 
 
@@ -216,13 +235,15 @@ def test_the_metric_loaded_by_its_path_gives_the_numbers_of_the_report(tmp_path,
     ]
     scores = metric.compute(
         predictions=texts, references=columns["label"], clusters=columns["source_id"],
-        by={"category": columns["category"]},
+        no_effect=columns["no_effect"], by={"category": columns["category"]},
     )  # fmt: skip
     with (run / "report" / "tables" / "accuracy_by_category.csv").open() as file:
         for cell in csv.DictReader(file):
             of = scores if cell["category"] == "all" else scores["category"][cell["category"]]
             for key in ("accuracy", "wilson_low", "simulation_high", "clustered_low", "p_chance"):
-                assert float(cell[key]) == of[key]
+                assert (float(cell[key]) if cell[key] else None) == of[key]
+            assert int(cell["n_no_effect"]) == of["n_no_effect"]
+            assert float(cell["accuracy_all"]) == of["accuracy_all"]
 
 
 def test_a_run_in_which_nothing_was_parsed(tmp_path):

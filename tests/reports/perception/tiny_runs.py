@@ -51,8 +51,8 @@ def write_run(run, questions, **about):
     return run
 
 
-def eight_and_four():
-    """Volume: 3 of 8 right, and every way of not being right. Echo: 4 of 4 right."""
+def eight_and_four(no_effect=True):
+    """Volume: 3 of 8 right, and every way of not being right. Echo, without effect: 4 of 4."""
     volume = {
         ("p1", "low", "up"): "increase",
         ("p1", "low", "down"): "Decrease.",
@@ -69,6 +69,6 @@ def eight_and_four():
     ]
     for source in ("p1", "p2"):
         for direction, answer in (("up", "increase"), ("down", "decrease")):
-            known = {"tier": "mid", "clip": source, "source_id": source, "no_effect": True}
+            known = {"tier": "mid", "clip": source, "source_id": source, "no_effect": no_effect}
             questions.append((row(category="echo", direction=direction, **known), answer))
     return questions
