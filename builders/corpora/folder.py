@@ -7,7 +7,7 @@ from pathlib import Path
 import soundfile
 
 from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
-from builders.corpora.reading.audio_files import list_audio
+from builders.corpora.reading.audio_files import reject_unreadable, walk_audio
 from builders.corpora.reading.item_ids import reject_duplicates, safe_id
 from builders.corpora.reading.metadata import MetadataRow, read_metadata
 from builders.corpora.reading.partition import check_splits, given_splits, leaks, partition
@@ -30,7 +30,9 @@ def open_folder(
 ) -> Corpus:
     """The audio files of a folder and its subfolders, sorted by relative path.
 
-    Whether a file can be decoded is not checked here. With a table, only the files it lists are
+    Whether a file can be decoded is not checked here. Folders that may not be opened and links to
+    audio that lead nowhere are rejected; links to folders are not followed, and these and files of
+    other extensions are listed as left out. With a table, only the files it lists are
     taken; without a split column they are divided by `partition`.
 
     Args:
@@ -51,12 +53,15 @@ def open_folder(
             cannot state.
     """
     check_terms(licence, attribution, language)
-    splits, files = check_splits(splits), list_audio(root)
+    splits, found = check_splits(splits), walk_audio(root)
+    files, skipped = found.files, found.passed_over
     root = Path(root).expanduser()
     rows, table = _rows(root, metadata)
-    skipped: list[Skipped] = []
-    if rows is not None:
-        skipped = [Skipped(f, f"not listed in {table}") for f in sorted(files.keys() - rows.keys())]
+    if rows is None:
+        reject_unreadable(root, found)
+    else:
+        unlisted = sorted(files.keys() - rows.keys())
+        skipped = [Skipped(f, f"not listed in {table}") for f in unlisted] + found.unreadable
         files = _listed_files(root, rows)
     clips = [
         _clip(file_name, path, (rows or {}).get(file_name) or MetadataRow("", file_name))

@@ -35,11 +35,14 @@ def check_splits(splits: Iterable[str]) -> tuple[str, ...]:
     """The requested splits, in the order train, validation, test.
 
     Raises:
-        CorpusError: None, or one that does not exist.
+        CorpusError: None, one that does not exist, or one twice.
     """
     requested = (splits,) if isinstance(splits, str) else tuple(splits)
     for split in requested:
         check_option("split", split, SPLITS)
+    twice = sorted({split for split in requested if requested.count(split) > 1})
+    if twice:
+        raise CorpusError(f"split {twice[0]!r} is requested twice; name each split once")
     if not requested:
         raise CorpusError(f"no split requested; there are {', '.join(SPLITS)}")
     return tuple(split for split in SPLITS if split in requested)

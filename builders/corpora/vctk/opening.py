@@ -63,11 +63,12 @@ def open_vctk(
         microphone: `mic1` or `mic2`, for 0.92; `mic1` when None.
         min_duration_s: Shorter clips are excluded; 3 s for `published`, 0 for `all`. The test
             clips of `frozen` are taken whatever their length.
-        on_error: `stop` or `skip` at a clip of the frozen list that is missing.
+        on_error: `stop` or `skip` at a clip that cannot be read, or one of the frozen list that is
+            missing.
         progress: Shows how many files have been read.
 
     Raises:
-        CorpusError: Not VCTK, or too little of it for the selection.
+        CorpusError: Not VCTK, too little of it for the selection, or a clip that cannot be read.
     """
     splits = check_splits(splits)
     check_option("selection", selection, SELECTIONS)
@@ -75,13 +76,13 @@ def open_vctk(
     folder = scan(root, microphone=microphone)
     if min_duration_s is None:
         min_duration_s = 0.0 if selection == "all" else MIN_DURATION_S
-    selector = VctkSelector(folder, splits, min_duration_s, progress)
+    selector = VctkSelector(folder, splits, min_duration_s, progress, on_error)
     if selection == "all":
         clips = selector.every_clip()
     elif selection == "published":
         clips = selector.published()
     else:
-        clips = selector.frozen(on_error)
+        clips = selector.frozen()
     return Corpus(
         name="VCTK (mixed layout)" if folder.version == "mixed" else f"VCTK {folder.version}",
         licence="cc-by-4.0" if folder.version == "0.92" else "other",
@@ -102,6 +103,7 @@ class VctkSelector:
     splits: tuple[str, ...] = ("test",)
     min_duration_s: float = MIN_DURATION_S
     progress: Progress = SILENT
+    on_error: str = "skip"
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -124,10 +126,10 @@ class VctkSelector:
         clips = self.clips_of(speakers)
         return speakers, draw_test_clips(speakers, clips, rng, min_duration_s=self.min_duration_s)
 
-    def frozen(self, on_error: str) -> tuple[SourceClip, ...]:
+    def frozen(self) -> tuple[SourceClip, ...]:
         """The listed test clips, and a published train list that goes with them."""
         rows = read_vctk_list()
-        measured = self.measure(self.listed_recordings(rows, on_error))
+        measured = self.measure(self.listed_recordings(rows))
         by_id = {clip.clip_id: clip for clip in measured}
         clips = [
             _source_clip(
@@ -204,11 +206,11 @@ class VctkSelector:
                 self.skipped.append(skip)
         return [name for name in self.folder.recordings if name not in newer]
 
-    def listed_recordings(self, rows: Sequence[VctkListRow], on_error: str) -> list[VctkRecording]:
+    def listed_recordings(self, rows: Sequence[VctkListRow]) -> list[VctkRecording]:
         """Recordings of a published list, in its order."""
         there = self.folder.by_clip_id()
         missing = [row.clip_id for row in rows if row.clip_id not in there]
-        if missing and on_error == "stop":
+        if missing and self.on_error == "stop":
             raise CorpusError(
                 f"{len(missing)} of the {len(rows)} listed test clips are missing here, first "
                 f"{missing[0]}; --on-error skip (on_error='skip') goes on without them"
@@ -224,8 +226,14 @@ class VctkSelector:
         return clips
 
     def measure(self, recordings: Iterable[VctkRecording]) -> list[VctkClip]:
-        """Clips with text and length; unreadable ones are noted as skipped."""
+        """Clips with text and length; unreadable ones stop, or are noted as skipped."""
         clips, skipped = measure(recordings, progress=self.progress)
+        if skipped and self.on_error == "stop":
+            name, reason = skipped[0]
+            raise CorpusError(
+                f"{len(skipped)} clips cannot be read, first {name}: {reason}; --on-error skip "
+                "(on_error='skip') goes on without them"
+            )
         self.skipped += skipped
         return clips
 

@@ -81,9 +81,9 @@ def plan_build(
             on_source=step,
         )
     if seen.rejected and OnError(on_error) is OnError.STOP:
-        listed = "\n".join(f"  {skipped.reason}" for skipped in seen.rejected)
+        listed = ";\n".join(f"  {skipped.reason}" for skipped in seen.rejected)
         raise BuildError(
-            f"{len(seen.rejected)} of {len(sources)} sources cannot be used:\n{listed}\n"
+            f"{len(seen.rejected)} of {len(sources)} sources cannot be used:\n{listed};\n"
             "mend or correct them, or leave them out with --on-error skip"
         )
     if not seen.sources:

@@ -1,7 +1,9 @@
 """A plain folder of audio, with and without a table."""
 
+import errno
 import io
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +46,46 @@ def test_every_visible_audio_file_in_order_of_path(folder):
     ]
     assert corpus.sources[1].path == folder / "b" / "two.wav"
     assert (corpus.name, corpus.licence, corpus.notes) == (folder.name, "cc0-1.0", ())
+
+
+class TestWhatIsNotTaken:
+    def test_other_extensions_and_links_to_folders_are_listed(self, folder, tmp_path_factory):
+        elsewhere = tmp_path_factory.mktemp("elsewhere")
+        (elsewhere / "far.wav").write_bytes(second_of_silence())
+        (folder / "linked").symlink_to(elsewhere)
+        (folder / "one_more.wav").symlink_to(elsewhere / "far.wav")
+        for name in ("b/a.TXT", "clip.m4a", "README"):
+            (folder / name).write_text("")
+        os.mkfifo(folder / "b" / "pipe.wav")
+        corpus = open_folder(folder)
+        assert [s.item_id for s in corpus.sources] == ["a_one", "b_two", "one_more"]
+        assert dict(corpus.skipped) == {
+            "linked": "a link to a folder, not followed",
+            "b/pipe.wav": "a device, pipe or socket",
+            "files without an extension": "no audio by extension, 1 of them",
+            "*.m4a": "no audio by extension, 1 of them",
+            "*.txt": "no audio by extension, 2 of them",
+        }
+
+    def test_a_link_that_leads_nowhere_is_rejected(self, folder):
+        (folder / "b" / "gone.wav").symlink_to("nowhere.wav")
+        with pytest.raises(CorpusError, match=r"/b/gone\.wav: a link to nowhere\.wav, not there"):
+            open_folder(folder)
+        table(folder, "file_name\nb/two.wav\n")
+        corpus = open_folder(folder)
+        assert dict(corpus.skipped)["b/gone.wav"] == "a link to nowhere.wav, not there"
+
+    def test_a_folder_that_may_not_be_opened_is_rejected(self, folder, monkeypatch):
+        open_it = os.scandir
+
+        def closed(path):
+            if Path(path).name == "b":
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return open_it(path)
+
+        monkeypatch.setattr(os, "scandir", closed)
+        with pytest.raises(CorpusError, match=r"/b: Permission denied; mend or remove it"):
+            open_folder(folder)
 
 
 def test_everything_a_table_can_say(folder):

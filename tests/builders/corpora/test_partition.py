@@ -175,3 +175,8 @@ def test_names_of_splits():
         partition([])
     with pytest.raises(CorpusError, match="shared_texts must be one of"):
         partition(crowd(), shared_texts="keep")
+
+
+def test_a_split_that_is_requested_twice_is_rejected():
+    with pytest.raises(CorpusError, match="split 'test' is requested twice"):
+        check_splits(("test", "train", "test"))

@@ -408,7 +408,11 @@ class TestOpening:
             path.unlink()
         (tmp_path / "txt" / "p999").mkdir()
         (tmp_path / "txt" / "p225" / "._p225_003.txt").write_bytes(b"\0")
-        corpus = open_vctk(tmp_path, selection="all")
+        with pytest.raises(
+            CorpusError, match=r"1 clips cannot be read, first p226_001: not readable.*--on-error"
+        ):
+            open_vctk(tmp_path, selection="all")
+        corpus = open_vctk(tmp_path, selection="all", on_error="skip")
         assert [s.clip_id for s in corpus.sources] == ["p225_003", "p226_002", "p226_003"]
         reasons = dict(corpus.skipped)
         assert reasons.pop("p226_001").startswith("not readable")

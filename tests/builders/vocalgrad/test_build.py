@@ -359,6 +359,22 @@ def test_an_unusable_file_is_named_and_left_out_on_demand(speech, out, name):
     assert built.n_rows_made == 2 * 24 + 2
 
 
+def test_sources_that_cannot_be_used_are_separated_in_one_line(speech):
+    for name in ("clip0.wav", "clip2.wav"):
+        (speech / name).write_bytes(b"text")
+    with pytest.raises(BuildError) as raised:
+        planned(speech)
+    one_line = " ".join(str(raised.value).split())
+    reasons = "; ".join(
+        f"{speech / name}: not readable as audio (Format not recognised.)"
+        for name in ("clip0.wav", "clip2.wav")
+    )
+    assert one_line == (
+        f"2 of 3 sources cannot be used: {reasons}; mend or correct them, or leave them out with "
+        "--on-error skip"
+    )
+
+
 def test_a_lossy_source_beyond_full_scale_is_turned_down_and_counted(speech, out):
     samples, rate = soundfile.read(speech / "clip1.wav")
     (speech / "clip1.wav").unlink()
