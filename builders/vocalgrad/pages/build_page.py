@@ -1,5 +1,6 @@
 """One page of a build: counts, observer, confounds, an example of each category with its audio."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,19 @@ from builders.vocalgrad.measuring.build_confounds import CONFOUND_COLUMNS, Confo
 from builders.vocalgrad.measuring.observer_accuracy import ObserverReport, Rate, TierAccuracy
 from builders.vocalgrad.pages import clip_figures
 from builders.vocalgrad.pages.card import omitted_sources
-from builders.vocalgrad.pages.examples import CURVE, audio_uri, example_cards, example_source
+from builders.vocalgrad.pages.examples import (
+    CURVE,
+    SHOWN_TIERS,
+    audio_uri,
+    example_cards,
+    example_source,
+)
 from builders.vocalgrad.pages.heat import heat_table
 from builders.vocalgrad.planning.build_plan import PlannedBuild
 from builders.vocalgrad.planning.plan import VocalGradPlan
 from otoscope.acoustics import codec
 from otoscope.acoustics.contrasts import contrast_title
-from otoscope.acoustics.design import DIRECTIONS, Condition
+from otoscope.acoustics.design import CONDITIONS, DIRECTIONS, TIERS, Condition
 from otoscope.acoustics.gradients import attribute_of, beep_categories
 from otoscope.reports import strips
 from otoscope.reports.strips import Mark
@@ -52,7 +59,8 @@ def write_page(
         "counts": counts(build, plan),
         "skipped": omitted_sources(planned),
         "report": observer,
-        "observer": observer_groups(observer.rows),
+        "observer": observer_groups(observer.rows, plan),
+        "omitted": _omitted(plan),
         "swatch": [strips.swatch(0), strips.swatch(1)],
         "few": FEW_CLIPS,
         "confounds": confounds,
@@ -65,6 +73,7 @@ def write_page(
         "example": example,
         "source_audio": audio_uri(row),
         "tiers": tiers,
+        "left_out": [tier for tier in SHOWN_TIERS if tier not in tiers],
         "curve": CURVE,
         "range_db": clip_figures.RANGE_DB,
         "cards": cards,
@@ -93,12 +102,37 @@ def counts(build: FinishedBuild, plan: VocalGradPlan) -> list[dict[str, Any]]:
     return found
 
 
-def observer_groups(rows: Sequence[TierAccuracy]) -> dict[str, list[dict[str, Any]]]:
-    """The observer's rows by category, each with its picture."""
+def _omitted(plan: VocalGradPlan) -> list[dict[str, Any]]:
+    """Conditions that the profile does not make, by category and reason."""
+    n_each = len(CONDITIONS) // len(TIERS)
+    counted = Counter((o.category, o.reason) for s in plan.sources for o in s.omitted)
+    return [
+        {"attribute": attribute_of(category), "reason": reason, "n": n * n_each}
+        for (category, reason), n in counted.items()
+    ]
+
+
+def why_empty(row: TierAccuracy, plan: VocalGradPlan) -> str:
+    """Why the observer has no accuracy in a category and tier; empty where it has one."""
+    if row.n:
+        return ""
+    if row.n_no_effect:
+        return "changes nothing at these sampling rates"
+    reasons = Counter(
+        o.reason for s in plan.sources for o in s.omitted if o[:2] == (row.category, row.tier)
+    )
+    return f"not made: {reasons.most_common(1)[0][0]}" if reasons else "none among those measured"
+
+
+def observer_groups(
+    rows: Sequence[TierAccuracy], plan: VocalGradPlan
+) -> dict[str, list[dict[str, Any]]]:
+    """The observer's rows by category, each with its picture, or why it has none."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         strip = accuracy_strip([row.alone, row.with_source])
-        line = {"row": row, "strip": strip, "few": row.n < FEW_CLIPS}
+        few, empty = row.n < FEW_CLIPS, why_empty(row, plan)
+        line = {"row": row, "strip": strip, "few": few, "empty": empty}
         groups.setdefault(row.category, []).append(line)
     return groups
 

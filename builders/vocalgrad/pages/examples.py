@@ -18,9 +18,9 @@ from otoscope.prompts import prompt_text
 from otoscope.reports.writing import data_uri
 
 CURVE = "linear"
-SHOWN_TIERS = ("high", "low")  # as many as fit; the first always
-MAX_EXAMPLE_BYTES = 600_000  # of PCM; 6 s at 48 kHz
-MAX_AUDIO_BYTES = 6_000_000  # as text a third more; with beeps and pictures under 12 MB
+SHOWN_TIERS = ("high", "mid", "low")  # as many as fit; the first always
+MAX_EXAMPLE_BYTES = 300_000  # of PCM; 3.1 s at 48 kHz, 6 s at 24 kHz: all tiers fit
+MAX_AUDIO_BYTES = 12_000_000  # as text a third more; with beeps and pictures under 20 MB
 
 
 class ExampleClip(NamedTuple):
@@ -35,7 +35,8 @@ class ExampleClip(NamedTuple):
 def example_source(plan: VocalGradPlan) -> SurveyedClip:
     """The source the page shows: the first of the first split with a detected span.
 
-    Sources too long for a page are passed over while there are others.
+    Sources too long for all tiers to fit on a page are passed over while there are others; where
+    all are, the shortest is shown.
     """
     ordered = [s for split in SORTED_SPLITS for s in plan.of_split(split)]
     first_split = [s for s in ordered if s.source.split == ordered[0].source.split]
@@ -115,7 +116,7 @@ def _card(
         "attribute": attribute,
         "question": prompt_text("main", attribute),
         "description": GRADIENTS[category].description_in(profile),
-        "omitted": [reason for name, _, reason in example.omitted if name == category],
+        "omitted": [(t, reason) for name, t, reason in example.omitted if name == category],
         "parameter": GRADIENTS[category].parameter,
         "source_figure": clip_figures.clip_figure(
             original,

@@ -17,7 +17,7 @@ class HeatCell(NamedTuple):
     """One cell.
 
     Attributes:
-        number, interval: Its text; a dash and nothing where nothing is known.
+        number, interval: Its text; a dash and the reason where nothing is known.
         intended: The contrast is part of what the category is about, and gets no colour.
         unavoidable: Why every rendering has it; None where it is avoidable.
         side: `above` or `below` 0.5.
@@ -53,7 +53,10 @@ def heat_table(builds: Mapping[str, Confounds]) -> list[HeatRow]:
             [
                 *(_cell_of(table[category][column]) for column in CONFOUND_COLUMNS),
                 *(
-                    _cell(joint_auc(builds[name], category, avoidable_only=only))
+                    _cell(
+                        joint_auc(builds[name], category, avoidable_only=only),
+                        empty="too few sources",
+                    )
                     for only in (False, True)
                 ),
             ],
@@ -66,14 +69,23 @@ def heat_table(builds: Mapping[str, Confounds]) -> list[HeatRow]:
 
 def _cell_of(row: ConfoundRow) -> HeatCell:
     n_missing = sum(row.n_not_measurable.values())
-    return _cell(row.auc, intended=row.intended, unavoidable=row.unavoidable, n_missing=n_missing)
+    empty = "not measurable" if n_missing else "no pairs"
+    return _cell(
+        row.auc, intended=row.intended, unavoidable=row.unavoidable, n_missing=n_missing,
+        empty=empty,
+    )  # fmt: skip
 
 
 def _cell(
-    auc: Interval, *, intended: bool = False, unavoidable: str | None = None, n_missing: int = 0
+    auc: Interval,
+    *,
+    intended: bool = False,
+    unavoidable: str | None = None,
+    n_missing: int = 0,
+    empty: str,
 ) -> HeatCell:
     if math.isnan(auc.estimate):
-        return HeatCell("–", "", intended, unavoidable, "above", 0.0, n_missing)
+        return HeatCell("–", empty, intended, unavoidable, "above", 0.0, n_missing)
     return HeatCell(
         f"{auc.estimate:.2f}",
         f"{auc.low:.2f}–{auc.high:.2f}",

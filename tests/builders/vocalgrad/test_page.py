@@ -17,6 +17,7 @@ from builders.vocalgrad.pages import examples as examples_module
 from builders.vocalgrad.pages.build_page import counts, write_page
 from builders.vocalgrad.pages.examples import example_source, parameter_curve
 from builders.vocalgrad.planning.build_plan import PlannedBuild
+from builders.vocalgrad.planning.plan import OmittedTier
 from builders.vocalgrad.rendering.rows import build
 from otoscope.acoustics.confounds import Confounds
 from otoscope.acoustics.design import PUBLISHED_CATEGORIES, TIERS
@@ -92,7 +93,7 @@ def test_every_category_has_its_players_and_they_hold_the_dataset_s_bytes(made):
     built, _, text = made
     players = {a["data-clip"]: a["src"] for a in Elements(text).of("audio") if "data-clip" in a}
     for category in PUBLISHED_CATEGORIES:
-        for tier in ("high", "low"):
+        for tier in TIERS:
             for direction in ("up", "down"):
                 (name,) = (
                     name
@@ -105,14 +106,14 @@ def test_every_category_has_its_players_and_they_hold_the_dataset_s_bytes(made):
                 assert base64.b64decode(players[name].partition(",")[2]) == flac
     beeps = [name for name in players if "beep" in name]
     assert len(beeps) == 2 * 4
-    assert len(players) == len(beeps) + 4 * len(PUBLISHED_CATEGORIES)
+    assert len(players) == len(beeps) + 6 * len(PUBLISHED_CATEGORIES)
 
 
 def test_every_player_and_every_picture_has_words(made):
     elements = Elements(made[2])
     assert all(player["aria-label"] for player in elements.of("audio"))
     pictures = [a for a in elements.of("svg") if a.get("class") == "figure"]
-    assert len(pictures) == 5 * len(PUBLISHED_CATEGORIES)
+    assert len(pictures) == 7 * len(PUBLISHED_CATEGORIES)
     assert all(picture["aria-label"] for picture in pictures)
 
 
@@ -197,6 +198,7 @@ def test_tiers_that_do_not_fit_are_left_out(made, monkeypatch):
     text = write_page(built.build, plain(built), REPORT, NO_AREAS).read_text()
     assert "__linear__high__up" in text
     assert "__linear__low__" not in text
+    assert "mid, low: not on this page, which would get too large" in text
     path.write_text(before)
 
 
@@ -214,6 +216,45 @@ def test_the_example_is_the_first_test_source_with_a_detected_span(made):
     assert example_source(replace(plan, sources=(longer, long))) == long
     train = replace(first, source=replace(first.source, split="train"))
     assert example_source(replace(plan, sources=(train, second))) == second
+
+
+def test_something_to_hear_comes_first_and_tables_are_folded(made):
+    text = made[2]
+    first = text.index("data-clip=")
+    for title in ("counts", "observer", "confounds", "origin"):
+        at = text.index(f'<h2 id="{title}">')
+        assert at > first
+        assert text[:at].endswith('<details class="fold"><summary>')
+    assert text.index('id="source-audio"') < first
+
+
+def test_empty_cells_say_why(made):
+    built, path, before = made
+    omitted = (OmittedTier("echo", "low", "it would be silent"),)
+    (source,) = built.plan.sources
+    plan = replace(built.plan, sources=(replace(source, omitted=omitted),))
+    rows = (
+        TierAccuracy("echo", "low", 0, 0, 0, NOTHING, NOTHING),
+        TierAccuracy("echo", "mid", 0, 5, 0, NOTHING, NOTHING),
+        TierAccuracy("echo", "high", 0, 0, 0, NOTHING, NOTHING),
+        TierAccuracy("volume", "low", 3, 0, 3, NOTHING, NOTHING),
+    )
+    wanted = PlannedBuild(plan, built.survey, built.planned.corpus)
+    text = write_page(built.build, wanted, ObserverReport("made up", rows), NO_AREAS).read_text()
+    path.write_text(before)
+    for cell, reason in (
+        ("echo-low", "not made: it would be silent"),
+        ("echo-mid", "changes nothing at these sampling rates"),
+        ("echo-high", "none among those measured"),
+        ("volume-low", "not measurable"),
+    ):
+        line = re.search(rf'data-cell="{cell}">(.*?)</tr>', text, re.DOTALL).group(1)
+        assert reason in line
+    assert "Not made: 8 clips of echo, since it would be silent." in text
+    section = text[text.index('<section class="card" id="echo"') :]
+    section = section[: section.index("</section>")]
+    assert 'data-tier="low"><h4>' in section.replace("\n", "")
+    assert "No clips: it would be silent." in section
 
 
 def test_a_row_that_is_not_there_is_an_error_with_its_name(made):
