@@ -21,5 +21,11 @@ def report(
     otoscope report runs/meld-base runs/meld-volume
     """
     from otoscope.reports import report as write_report
+    from otoscope.reports.parse_audit import doubtful_answers
+    from otoscope.reports.scoring import score_runs
+    from otoscope.reports.terminal import visible
 
     typer.echo(f"report: {write_report(runs, out, dataset=dataset)}")
+    for run in score_runs(runs):
+        if doubt := doubtful_answers(run.answers):
+            typer.echo(f"warning: {visible(run.name)}: {doubt}", err=True)

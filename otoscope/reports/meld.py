@@ -90,6 +90,15 @@ def _facts(run: ScoredRun) -> str:
     return f"{name}: {model}, {len(run.answers):,} utterances{partial}"
 
 
+def main_scores(path: Path | str) -> ReportTable:
+    """Accuracy of one run, for its headline."""
+    (run,) = read_meld([path])
+    _, _, dialogues = _columns(run)
+    accuracy = clustered_interval(is_correct(run.answers), np.array(dialogues))
+    row = {"n": len(run.answers), **named_interval("accuracy", accuracy)}
+    return ReportTable("headline", "Accuracy", with_interval("accuracy", "accuracy, %"), (row,))
+
+
 def tables(runs: Sequence[ScoredRun]) -> list[ReportTable]:
     """Scores, scores by emotion, confusion; then, for each later run, changes from the first."""
     return [

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from rich.console import Console
 
 from otoscope.models.base import Status
 from otoscope.reports.scoring import score_runs
 from otoscope.reports.tables import csv_text
 from otoscope.reports.terminal import print_line, table, visible
-from otoscope.responses.parse_audit import MARKS, ParseAudit, audit_texts
+from otoscope.responses.parse_audit import BLIND, MARKS, ParseAudit, audit_texts
 from otoscope.responses.signs import SHAPES
 
 NOT_PARSED = "not parsed"
@@ -77,24 +78,47 @@ def audit_run(run: Path | str, *, parser: str | None = None) -> RunAudit:
         LookupError: No parser has that name.
     """
     (scored,) = score_runs([run])
-    ok = scored.answers["status"] == Status.OK.value
-    if parser is None:
-        ok &= scored.answers["parser"] != ""
+    ok = _parsed_by(scored.answers, parser)
     answered, others = scored.answers[ok], scored.answers[~ok]
-    by_parser = {parser: answered} if parser else dict(list(answered.groupby("parser")))
     statuses = others["status"].where(others["status"].notna(), "unanswered")
     counts = Counter(zip(statuses, others["text"], strict=True))
     return RunAudit(
         str(run),
         len(scored.answers),
-        {
-            name: audit_texts(
-                own["text"].tolist(), parser=name, text_truncated=own["text_truncated"].tolist()
-            )
-            for name, own in by_parser.items()
-        },
+        audit_answers(answered, parser=parser),
         dict(sorted(counts.items(), key=lambda u: (u[0][0], -u[1], u[0][1] or ""))),
     )
+
+
+def audit_answers(answers: pd.DataFrame, *, parser: str | None = None) -> dict[str, ParseAudit]:
+    """The scored answers of a run whose call ended well, for each parser that reads them."""
+    answers = answers[_parsed_by(answers, parser)]
+    by_parser = {parser: answers} if parser else dict(list(answers.groupby("parser")))
+    return {
+        name: audit_texts(
+            own["text"].tolist(), parser=name, text_truncated=own["text_truncated"].tolist()
+        )
+        for name, own in by_parser.items()
+    }
+
+
+def doubtful_answers(answers: pd.DataFrame) -> str:
+    """A warning in words: scores rest on labels that the rules may have misread; empty if none."""
+    audits = audit_answers(answers)
+    counts = {m: sum(each.marks[m] for each in audits.values()) for m in ("blind", *BLIND)}
+    if not counts["blind"]:
+        return ""
+    n = sum(each.n for each in audits.values())
+    kinds = "; ".join(f"{counts[m]:,}: {MEANINGS[m]}" for m in BLIND if counts[m])
+    return (
+        f"{counts['blind']:,} of {n:,} parsed answers may be misread by their rule ({kinds}). "
+        "Scores rest on them; `otoscope audit-parse` lists them."
+    )
+
+
+def _parsed_by(answers: pd.DataFrame, parser: str | None) -> "pd.Series[bool]":
+    ok = answers["status"] == Status.OK.value
+    return ok if parser else ok & (answers["parser"] != "")
 
 
 def print_audit(found: RunAudit, console: Console, *, n_texts: int = N_SHOWN) -> None:

@@ -35,6 +35,14 @@ def nothing_raw(text):
     return not [c for c in text if not c.isprintable() and c != "\n"]
 
 
+def test_report_warns_of_what_its_scores_rest_on(tmp_path):
+    rows = [question("a"), question("b")]
+    run = write_run(tmp_path / "a", rows, [("a|main", "It does not increase."), ("b|main", "up")])
+    done = call("report", run)
+    assert done.exit_code == 0, done.output
+    assert "warning: a: 1 of 2 parsed answers may be misread by their rule" in done.stderr
+
+
 class TestCompare:
     def test_says_what_differs_first_and_then_the_numbers(self, runs):
         done = call("compare", *runs)

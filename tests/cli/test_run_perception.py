@@ -1,6 +1,7 @@
 """`otoscope run perception` as a person calls it: one line where it fails, else a summary."""
 
 import os
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -75,6 +76,8 @@ def test_asks_all_and_then_nothing(data):
     done = call()
     assert done.exit_code == 0, done.output
     assert "6 of 6 questions answered, 6 now\n6 ok\n100.0 % of them parsed\n" in done.output
+    result = r"^accuracy 33\.3 % \(95 % CI.*: [\d.]+ to [\d.]+\), n = 6$"  # two of six increase
+    assert re.search(result, done.output, re.MULTILINE)
     assert "otoscope report run" in done.output
     assert list(load_run(data / "run")["text"]) == ["increase"] * 6
     again = call()

@@ -7,6 +7,7 @@ import pytest
 
 from otoscope.audits.runs import RunError
 from otoscope.models.base import Answer, Status
+from otoscope.reports import report
 from otoscope.reports.parse_audit import audit_run
 from otoscope.reports.show import show
 from tests.reports.written_runs import question, write_run
@@ -81,3 +82,14 @@ def test_a_run_without_answers(tmp_path):
 def test_no_run(tmp_path):
     with pytest.raises(RunError, match="not a run"):
         audit_run(tmp_path)
+
+
+def test_what_scores_rest_on_is_a_warning_in_the_report(tmp_path):
+    answers = [*["It does not increase."] * 3, "It is increasing.", "increase", "decrease"]
+    rows = [question(f"c{i}") for i in range(len(answers))]
+    run = write_run(tmp_path / "run", rows, [(f"c{i}|main", a) for i, a in enumerate(answers)])
+    page = report([run])
+    for text in (page.read_text(), page.with_name("report.md").read_text()):
+        assert "4 of 6 parsed answers may be misread by their rule (3: a label was taken" in text
+    plain = write_run(tmp_path / "plain", rows[:1], [("c0|main", "increase")])
+    assert "misread" not in report([plain]).read_text()

@@ -122,5 +122,16 @@ def summary(progress: Any, out: Path) -> str:
         lines.append(f"cost {progress.cost:.4f}")
     if progress.stopped:
         lines.append(f"stopped: {progress.stopped}; the same command resumes, with another limit")
+    attempted = progress.n_before + progress.n_answered
+    if attempted and attempted == progress.n_planned and (result := _result(out)):
+        lines.append(result)
     lines.append(f"next: otoscope report {visible(str(out))}")
     return "\n".join(lines)
+
+
+def _result(out: Path) -> str:
+    """The run's main result; empty where other processes of the run may be at work."""
+    from otoscope.processes import process_share
+    from otoscope.reports.headline import headline
+
+    return headline(out) if process_share()[1] == 1 else ""

@@ -9,6 +9,7 @@ from otoscope.models.base import Status
 from otoscope.reports.perception.reading import PerceptionRun
 from otoscope.reports.perception.scores import CATEGORY, PROMPT, RUN, N
 from otoscope.reports.tables import ReportTable, TableColumn
+from otoscope.responses import PARSERS
 from otoscope.statistics.labels import ratio
 
 N_ERRORS = 20
@@ -53,7 +54,7 @@ def status_table(runs: Sequence[PerceptionRun]) -> ReportTable:
                 {"run": run.name, "prompt": base, "n": len(own), "unanswered": ended[None]}
                 | {status: ended[status] for status in statuses}
                 | {
-                    "retried_on_parse_failure": int(own["first_text"].notna().sum()),
+                    "retried_on_parse_failure": _retried_on_parse_failure(own),
                     "audio_truncated": int((own["audio_truncated"] == True).sum()),  # noqa: E712
                     "text_truncated": int((own["text_truncated"] == True).sum()),  # noqa: E712
                     "wall_s": _sum(own["wall_s"]),
@@ -103,3 +104,10 @@ def error_table(runs: Sequence[PerceptionRun]) -> ReportTable:
         tuple(rows),
         (f"At most {N_ERRORS} different messages of each run.",),
     )
+
+
+def _retried_on_parse_failure(answers: pd.DataFrame) -> int:
+    """Answers that replaced one without a label; other rules of retries at once may be in use."""
+    retried = answers[answers["first_text"].notna() & (answers["parser"] != "")]
+    pairs = zip(retried["parser"], retried["first_text"], strict=True)
+    return sum(PARSERS[parser](text).label is None for parser, text in pairs)

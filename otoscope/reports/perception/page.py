@@ -9,6 +9,7 @@ from markupsafe import Markup
 from otoscope.reports import strips
 from otoscope.reports.pairing import flat_settings
 from otoscope.reports.panels import PlotLine, PlotPoint, PlotScale, line_panel
+from otoscope.reports.parse_audit import doubtful_answers
 from otoscope.reports.perception.findings import PerceptionFindings
 from otoscope.reports.perception.reading import PerceptionRun
 from otoscope.reports.perception.samples import SampleAudio
@@ -70,6 +71,7 @@ def _about(run: PerceptionRun, nth: int, prompt: str | None) -> dict[str, Any]:
         "n": len(run.answers),
         "n_unanswered": run.n_unanswered,
         "partial": run.partial,
+        "doubtful": doubtful_answers(run.answers),
         "prompt": prompt,
         "settings": {key: setting(value) for key, value in flat_settings(run.about).items()},
         "prompts": texts.to_dict(),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from otoscope.audits.items import Items
 from otoscope.audits.opening import DatasetLike
+from otoscope.reports.parse_audit import doubtful_answers
 from otoscope.reports.perception.findings import findings
 from otoscope.reports.perception.page import page_values
 from otoscope.reports.perception.reading import PerceptionRun, read_perception
@@ -51,6 +52,7 @@ def _facts(run: PerceptionRun) -> str:
     facts = [
         f"{len(run.answers):,} questions",
         *([f"**{run.n_unanswered:,} unanswered**"] if run.n_unanswered else []),
+        *([f"**{in_markdown(doubt)}**"] if (doubt := doubtful_answers(run.answers)) else []),
         *([f"**partial: {in_markdown(run.partial)}**"] if run.partial else []),
     ]
     return f"{in_markdown(run.name)}: {'; '.join(facts)}"

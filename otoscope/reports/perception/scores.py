@@ -1,6 +1,7 @@
 """Tables of accuracy about directions, with intervals and tests."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,12 @@ import pandas as pd
 
 from otoscope.acoustics.design import DIRECTIONS, LABELS, TIERS
 from otoscope.acoustics.trajectories import CURVES
-from otoscope.reports.perception.reading import PerceptionRun, clusters_of, distinct
+from otoscope.reports.perception.reading import (
+    PerceptionRun,
+    clusters_of,
+    distinct,
+    read_perception,
+)
 from otoscope.reports.scoring import OUTCOMES, has_no_effect, with_effect
 from otoscope.reports.tables import SHARE_CI, ReportTable, TableColumn
 from otoscope.statistics.breakdowns import Scores
@@ -87,6 +93,15 @@ def selected_prompt(run: PerceptionRun, runs: Sequence[PerceptionRun]) -> str | 
     shared = [p for p in own if all(p in distinct(other.clips, "base_prompt") for other in runs)]
     candidates = shared or own
     return "main" if "main" in candidates else next(iter(candidates), None)
+
+
+def main_scores(path: Path | str) -> ReportTable | None:
+    """The table of accuracy of one run, for the prompt that represents it; None without one."""
+    (run,) = read_perception([path])
+    if (prompt := selected_prompt(run, [run])) is None:
+        return None
+    own = run.clips[run.clips["base_prompt"] == prompt]
+    return accuracy_table([(run, scores_of(own))])
 
 
 def accuracy_table(scored: Scored, name: str = "accuracy_by_category") -> ReportTable:

@@ -215,7 +215,10 @@ def test_calls_by_status_and_flag(tmp_path):
     answered = [
         *eight_and_four(),
         (row(clip="x"), answer_line("increase", audio_truncated=True, first_text="hm", cost=0.5)),
-        (row(clip="y"), answer_line("increase", text_truncated=True, cost=0.25)),
+        (
+            row(clip="y"),
+            answer_line("increase", text_truncated=True, cost=0.25, first_text="decrease"),
+        ),
         (row(clip="z"), answer_line(None, "timeout")),
     ]
     found = found_in(tmp_path, answered)
