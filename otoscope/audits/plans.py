@@ -49,6 +49,9 @@ ANSWER_SCHEMA = pa.schema(
 )
 """Columns that `load_run` adds to a plan."""
 
+TAKEN = frozenset({*ANSWER_SCHEMA.names, "prediction", "rule", "exact", "outcome"})
+"""Names that no plan's column has: those of answers, and what `otoscope.reports.scoring` adds."""
+
 LABEL_COLUMNS: PlanColumns = {"label": TEXT, "labels": TEXTS}
 """Columns that an audit with closed answers declares."""
 
@@ -97,7 +100,7 @@ class Plan:
                     f"two questions of the plan have the id {question.question_id!r}"
                 )
         for name, kind in columns.items():
-            if name in ANSWER_SCHEMA.names or kind != CORE.get(name, kind):
+            if name in TAKEN or kind != CORE.get(name, kind):
                 raise InvalidValue(
                     f"a plan has no {kind} column {name!r} of its own: the name is taken"
                 )

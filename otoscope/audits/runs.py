@@ -24,6 +24,7 @@ from otoscope.audits.plans import (
     ANSWER_SCHEMA,
     CORE,
     SCHEMA_1_COLUMNS,
+    TAKEN,
     PlanColumns,
     plan_difference,
     plan_sha256,
@@ -134,6 +135,8 @@ def _plan_table(run: Path, about: Mapping[str, Any]) -> pa.Table:
     for name in (*CORE, *about.get("columns", ())):
         if name not in plan.column_names:
             raise RunError(f"{path}: not a plan (there is no column {name})")
+    if taken := TAKEN.intersection(plan.column_names):
+        raise RunError(f"{path}: not a plan (the name of its column {min(taken)!r} is taken)")
     columns = sorted(about.get("columns", ())) or SCHEMA_1_COLUMNS
     if "plan_sha256" not in about:
         raise RunError(f"{run}/run.json: there is no plan_sha256; {RUNS.way_out}")

@@ -201,8 +201,12 @@ class TestAnyQuestion:
             Plan([one, replace(one, parts=(Text("Down?"),))])
 
     @pytest.mark.parametrize(
-        ("name", "kind"), [("text", TEXT), ("status", pa.int64()), ("prompt", pa.int64())]
-    )
+        ("name", "kind"),
+        [
+            ("text", TEXT), ("status", pa.int64()), ("prompt", pa.int64()),
+            *((name, TEXT) for name in ("prediction", "rule", "exact", "outcome")),
+        ],
+    )  # fmt: skip
     def test_has_no_column_of_a_name_that_is_taken(self, name, kind):
         with pytest.raises(InputError, match=f"no {kind} column '{name}' of its own: the name is"):
             Plan([], columns={name: kind})

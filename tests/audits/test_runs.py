@@ -152,6 +152,14 @@ class TestThePlan:
             with pytest.raises(RunError, match=rf"plan\.parquet: .* no column {name}\)"):
                 read(run)
 
+    @pytest.mark.parametrize("name", ["text", "prediction", "rule", "exact", "outcome"])
+    def test_a_plan_with_a_column_of_a_name_that_is_taken_is_named(self, run, name):
+        plan = pq.read_table(run / "plan.parquet")
+        pq.write_table(plan.append_column(name, plan["id"]), run / "plan.parquet")
+        for read in (load_run, read_plan):
+            with pytest.raises(RunError, match=rf"plan\.parquet: .* column '{name}' is taken"):
+                read(run)
+
     @pytest.mark.parametrize("changed", [{"audit": ["x"]}, {"columns": 7}, {"plan_sha256": None}])
     def test_a_value_of_run_json_that_no_run_has_is_named(self, run, changed):
         about = json.loads((run / "run.json").read_text())

@@ -163,7 +163,7 @@ class TestAuditParse:
         rows = list(csv.DictReader(io.StringIO(out.read_bytes().decode(), newline="")))
         assert sum(int(row["n"]) for row in rows) == 40
         assert {row["parser"] for row in rows} == {"paraphrase", ""}
-        assert NASTY in {row["text"] for row in rows}
+        assert NASTY.encode("unicode_escape").decode() in {row["text"] for row in rows}
         wrong = call("audit-parse", runs[1], "--parser", "paraphrases")
         assert wrong.exit_code == 2
         assert "did you mean 'paraphrase'?" in wrong.output
@@ -270,3 +270,27 @@ class TestPublished:
         done = call("published", *arguments)
         assert done.exit_code == 2
         assert message in done.output
+
+
+@pytest.mark.parametrize("command", ["report", "inside", "audit-parse"])
+@pytest.mark.parametrize("kind", ["a file", "a dataset", "a run's plan", "nothing"])
+def test_what_is_of_another_kind_is_one_line(runs, tmp_path, command, kind):
+    given = {
+        "a file": tmp_path / "file.txt",
+        "a dataset": tmp_path / "dataset",
+        "a run's plan": runs[0] / "plan.parquet",
+        "nothing": tmp_path / "nothing",
+    }[kind]
+    (tmp_path / "file.txt").write_bytes(b"\0\x1b[2J")
+    (tmp_path / "dataset" / "data").mkdir(parents=True)
+    done = call(command, given)
+    assert done.exit_code == 2
+    (line,) = done.output.splitlines()
+    assert line.startswith(f"error: {given}")
+    assert "not a run" in line or "not a study" in line
+
+
+def test_a_run_is_no_study(runs):
+    done = call("inside", runs[0])
+    assert done.exit_code == 2
+    assert "is not a study" in done.output

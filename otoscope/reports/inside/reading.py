@@ -6,6 +6,7 @@ out.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from otoscope.audits.runs import RunError
+from otoscope.audits.runs import RunError, read_about
 from otoscope.errors import InputError
 from otoscope.probes import decodable, table
 from otoscope.probes.alignment import Alignment, AlignmentError, align, validate_same_rows
@@ -257,9 +258,9 @@ def _synthetic(folder: Path, about: Record) -> bool | None:
     from huggingface_hub import DatasetCard
 
     source = (about.get("config") or {}).get("dataset")
-    run = folder / "runs" / BASE / "run.json"
-    if source is None and run.exists():
-        source = json.loads(run.read_text(encoding="utf-8")).get("dataset")
+    if source is None:
+        with suppress(RunError):
+            source = read_about(folder / "runs" / BASE).get("dataset")
     if not source or not (Path(str(source)) / "README.md").is_file():
         return None
     try:
