@@ -1,11 +1,15 @@
 """Atomic writes: a file is complete or absent, never half-written."""
 
+import errno
 import json
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 
 def write_atomic(
@@ -45,6 +49,21 @@ def write_atomic(
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+@contextmanager
+def naming_disk_errors(path: Path) -> Iterator[None]:
+    """Gives an error of a full or failing disk, which names no file, the path of what is written.
+
+    Raises:
+        OSError: As it came, with its file name.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in DISK_ERRORS:
+            error.filename = os.fspath(path)
+        raise
 
 
 def sync_to_disk(path: Path) -> None:

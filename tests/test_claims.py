@@ -1,5 +1,6 @@
 """Folder ownership: a folder is free, the same work's, another work's, or something else's."""
 
+import errno
 import json
 import math
 import os
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from otoscope.atomic import write_atomic, write_json
+from otoscope.atomic import naming_disk_errors, write_atomic, write_json
 from otoscope.claims import FolderKind, agreed, differences, locked
 from otoscope.errors import InputError
 
@@ -143,6 +144,28 @@ class TestWriteAtomic:
         path = write_atomic(tmp_path / "a", lambda to: to.write_text("x"), sync=sync)
         assert path.read_text() == "x"
         assert os.listdir(tmp_path) == ["a"]
+
+    def test_a_full_disk_names_the_file(self, tmp_path):
+        def fail(path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with pytest.raises(OSError, match="No space left") as raised:
+            write_atomic(tmp_path / "a", fail)
+        assert raised.value.filename == str(tmp_path / "a")
+        assert os.listdir(tmp_path) == []
+
+    @pytest.mark.parametrize(
+        ("error", "named"),
+        [
+            (OSError(errno.ENOSPC, "full"), "mine"),
+            (OSError(errno.ENOSPC, "full", "other"), "other"),
+            (ConnectionResetError(errno.ECONNRESET, "reset"), None),
+        ],
+    )
+    def test_only_an_error_of_the_disk_is_named(self, error, named):
+        with pytest.raises(OSError, match=r"full|reset"), naming_disk_errors(Path("mine")):
+            raise error
+        assert error.filename == named
 
     def test_a_writer_that_fails_leaves_the_old_file_alone(self, tmp_path):
         def fail(path):

@@ -4,17 +4,16 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-import soundfile
-
 from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
-from builders.corpora.reading.audio_files import reject_unreadable, walk_audio
+from builders.corpora.reading.audio_files import TABLES, reject_unreadable, walk_audio
 from builders.corpora.reading.item_ids import reject_duplicates, safe_id
 from builders.corpora.reading.metadata import MetadataRow, read_metadata
 from builders.corpora.reading.partition import check_splits, given_splits, leaks, partition
 from builders.corpora.reading.terms import check_terms
+from otoscope.acoustics import codec
 
-METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
-"""Tables that are looked for in the folder."""
+ROUNDED_S = 1 / 8000
+"""By so much a listed span may end after its clip: its ends are rounded."""
 
 
 def open_folder(
@@ -41,7 +40,7 @@ def open_folder(
         metadata: A table with the column `file_name` (relative to `root`) and any of `item_id`,
             `clip_id`, `speaker_id`, `sentence_id`, `transcript`, `split`, `onset_sec`,
             `offset_sec`, `gender`, `accent`; see `otoscope.tables.names` for other names of
-            these. By default one of `METADATA` in the folder, if there is one.
+            these. By default one of `TABLES` in the folder, if there is one.
         licence: Hub licence identifier.
         attribution: Who made the recordings.
         language: ISO 639-1 code.
@@ -87,12 +86,12 @@ def open_folder(
 
 
 def _rows(root: Path, metadata: Path | None) -> tuple[dict[str, MetadataRow] | None, str]:
-    there = [root / name for name in METADATA if (root / name).exists()]
+    there = [root / name for name in TABLES if (root / name).exists()]
     if metadata is None and len(there) > 1:
         names = " and ".join(path.name for path in there)
         raise CorpusError(f"{root} has {names}; name the right one with --metadata")
     if metadata is None and not there:
-        return None, METADATA[0]
+        return None, TABLES[0]
     path = there[0] if metadata is None else Path(metadata)
     rows = read_metadata(path)
     if not rows:
@@ -114,13 +113,13 @@ def _listed_files(root: Path, rows: dict[str, MetadataRow]) -> dict[str, Path]:
 
 def _check_span(path: Path, row: MetadataRow, offset_s: float) -> None:
     try:
-        header = soundfile.info(str(path))
-    except soundfile.LibsndfileError:
+        length_s = codec.duration_s(path.read_bytes())
+    except (codec.AudioError, OSError):
         return  # reported when the file is decoded
-    if offset_s * header.samplerate > header.frames + 1:
+    if offset_s > length_s + ROUNDED_S:
         raise CorpusError(
             f"{row.where}: the span ends at {offset_s:g} s, after the end of {row.file_name!r} "
-            f"at {header.frames / header.samplerate:.6g} s"
+            f"at {length_s:.6g} s"
         )
 
 
@@ -128,7 +127,7 @@ def _clip(file_name: str, path: Path, row: MetadataRow) -> SourceClip:
     try:
         item_id = row.item_id or safe_id(file_name.removesuffix(path.suffix))
     except CorpusError as error:
-        raise CorpusError(f"{error} in {METADATA[0]}") from error
+        raise CorpusError(f"{error} in {TABLES[0]}") from error
     return SourceClip(
         item_id, row.clip_id or item_id, row.split, 0, path,
         row.speaker_id, row.sentence_id, row.transcript, row.span_s,

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from otoscope.atomic import naming_disk_errors
 from otoscope.audits.runs import RunError
 from otoscope.claims import agreed, locked
 from otoscope.errors import short
@@ -74,6 +75,7 @@ def open_journal(run: Path, rank: int = 0, world: int = 1) -> Iterator[Journal]:
                 f"{world}; wait for them, or stop them"
             )
         with (
+            naming_disk_errors(path),
             locked(path, busy),
             path.open("ab+") as answers,
             path.with_suffix(".sent").open("ab+") as sent,

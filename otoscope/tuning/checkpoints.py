@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from otoscope.atomic import naming_disk_errors
 from otoscope.claims import FolderKind, locked
 from otoscope.tuning.config import TuningError
 
@@ -63,7 +64,7 @@ class Checkpoints:
         """Writes a state, and deletes all but the `MAX_CHECKPOINTS` latest."""
         name = f"step-{state['step']:08d}"
         partial = self.folder / f"{name}.partial"
-        with partial.open("wb") as file:
+        with naming_disk_errors(partial), partial.open("wb") as file:
             torch.save(dict(state), file)
             file.flush()
             os.fsync(file.fileno())

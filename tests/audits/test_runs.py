@@ -1,6 +1,8 @@
 """The run folder: whole or not at all, one run a folder, one deciding attempt a question."""
 
 import json
+import resource
+import signal
 import subprocess
 import sys
 from itertools import permutations
@@ -105,6 +107,23 @@ class TestThePlan:
         (run / "run.json").unlink()
         with pytest.raises(RunError, match=r"holds answers but no run\.json"):
             write_plan(run, planned("a", "b", "c"), ABOUT, COLUMNS)
+
+    def test_a_full_disk_names_the_file_of_answers(self, run):
+        handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+        def append_to_a_full_disk():
+            with open_journal(run) as journal:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+                journal.append("a", 1, Answer("x" * 200))
+
+        try:
+            with pytest.raises(OSError, match="too large") as raised:
+                append_to_a_full_disk()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            signal.signal(signal.SIGXFSZ, handler)
+        assert raised.value.filename == str(run / "answers" / "rank-000.jsonl")
 
     @pytest.mark.parametrize("dies_at", ["write_table", "replace", "fsync"])
     def test_a_death_while_planning_leaves_nothing_in_the_way(self, tmp_path, monkeypatch, dies_at):

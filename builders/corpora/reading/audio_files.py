@@ -11,8 +11,8 @@ EXTENSIONS = {
     *(".wav", ".wave", ".w64", ".rf64", ".caf", ".au", ".snd", ".aif", ".aiff", ".aifc"),
     *(".flac", ".ogg", ".oga", ".opus", ".mp3"),
 }
-TABLES = ("metadata.csv",)
-"""Files beside the audio that are read."""
+TABLES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+"""Tables that are looked for in the folder."""
 
 
 class AudioFolder(NamedTuple):
