@@ -139,6 +139,12 @@ class TestPlan:
         with pytest.raises(DatasetError, match=r"lacks the column\(s\) \['Utterance_ID'\]"):
             plan(meld)
 
+    def test_a_cell_longer_than_csv_reads_is_one_line(self, meld):
+        with (meld / "test_sent_emo.csv").open("a") as file:
+            file.write("x" * 131_073 + "\n")
+        with pytest.raises(DatasetError, match=r"test_sent_emo\.csv: not readable as CSV \(field"):
+            plan(meld)
+
     def test_a_class_label_without_a_name_is_no_emotion(self):
         """-1 is how datasets without labels are stored; it is not the last name."""
         columns = {"audio": [{"bytes": clip(0), "path": None}], "emotion": [-1], "dialogue_id": [5]}
