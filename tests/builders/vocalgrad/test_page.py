@@ -218,7 +218,7 @@ def test_the_example_is_the_first_test_source_with_a_detected_span(made):
     assert example_source(replace(plan, sources=(train, second))) == second
 
 
-def test_something_to_hear_comes_first_and_tables_are_folded(made):
+def test_players_come_first_and_tables_are_folded(made):
     text = made[2]
     first = text.index("data-clip=")
     for title in ("counts", "observer", "confounds", "origin"):
