@@ -32,10 +32,11 @@ LEVELS = ("level", "noise_floor")
 """Measures that are averaged over a half as powers."""
 
 MARGIN_S = 0.025
+LONGER_MARGINS_S = {"modulation": 0.125, "reverberance": 0.1}
 """Windows whose middle is nearer than this to the middle of the span belong to neither half.
 
-Most windows are 50 ms long or shorter; these would reach into both halves, and a loud half would
-leak into a silent one.
+It is half the length of a window: 50 ms or shorter for most measures. Longer ones have their own.
+Windows that reach into both halves see the step of a jump, and a loud half in a silent one.
 """
 
 
@@ -111,7 +112,8 @@ def contrasts(clip: ClipAnalysis, names: Iterable[str] = CONTRASTS) -> Contrasts
             result = Reason.SILENT
         else:
             # windows near the middle lie in both halves and are left out
-            result = _halves(name, clip.once(MEASURES[name]), MARGIN_S / duration_s)
+            margin_s = LONGER_MARGINS_S.get(name, MARGIN_S)
+            result = _halves(name, clip.once(MEASURES[name]), margin_s / duration_s)
         if isinstance(result, Reason):
             value[name], reason[name] = float("nan"), result
         else:

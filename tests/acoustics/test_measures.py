@@ -8,6 +8,7 @@ from otoscope.acoustics.design import PUBLISHED_CATEGORIES
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.measures import MEASURES, ClipAnalysis, head_tail_levels
 from otoscope.acoustics.measures.base import band_powers, power_spectra, speech_of
+from otoscope.acoustics.measures.levels import roll_off
 from otoscope.acoustics.measures.voice import pace
 from otoscope.acoustics.observers import slope
 from otoscope.acoustics.spans import Span
@@ -116,7 +117,7 @@ class TestEveryMeasure:
 def test_every_category_has_a_cue_from_the_table_of_measures_or_a_keener_one():
     cues = {GRADIENTS[name].cue for name in PUBLISHED_CATEGORIES}
     assert len(cues) == 9
-    assert cues - set(MEASURES.values()) == {pace}
+    assert cues - set(MEASURES.values()) == {pace, roll_off}
 
 
 def test_a_sine_of_half_scale_is_at_minus_nine_db():

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from otoscope.acoustics.gradients.base import Changed, Gradient, Profile, controlled, split_at_span
 from otoscope.acoustics.loudness import level_gain, match_gain, rms, with_head_tail_levels
-from otoscope.acoustics.measures.levels import bandwidth
+from otoscope.acoustics.measures.levels import roll_off
 from otoscope.acoustics.segments import crossfade_length, join
 from otoscope.acoustics.source_channel import SourceChannel
 from otoscope.acoustics.trajectories import Trajectory
@@ -111,7 +111,7 @@ VOICE_CLARITY = Gradient(
     parameter="cutoff (Hz)",
     description="The cutoff of a low-pass filter rises in an up clip, from muffled to clear, and "
     "falls in a down clip.",
-    cue=bandwidth,
+    cue=roll_off,
     intended=frozenset({"bandwidth", "high_band_level"}),
     up_ends=lambda tier, sampling_rate, bit_depth: (LOWEST_HZ[tier], sampling_rate / 2),
     profiles={

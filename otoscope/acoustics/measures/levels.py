@@ -3,7 +3,14 @@
 import numpy as np
 
 from otoscope.acoustics.measures.analysis import ClipAnalysis
-from otoscope.acoustics.measures.base import Track, decibels, less_rounding, quantile, windows
+from otoscope.acoustics.measures.base import (
+    ROUNDING,
+    Track,
+    decibels,
+    less_rounding,
+    quantile,
+    windows,
+)
 
 LEVEL_S, LEVEL_HOP_S = 0.02, 0.01
 SPECTRUM_S, SPECTRUM_HOP_S = 0.032, 0.016
@@ -12,6 +19,7 @@ FLOOR_QUANTILE = 0.1
 FLOOR_LOW_HZ, FLOOR_TOP = 200.0, 0.95  # excludes hum and the slope of anti-aliasing filters
 INAUDIBLE_DB = 40.0  # a floor this far below the window's mean spectrum counts as no noise
 ROLL_OFF = 0.99
+BANDWIDTH_RANGE_DB = 30.0  # weaker components of a quiet half are lost in rounding, and inaudible
 HIGH_BAND_HZ = 3000.0
 
 
@@ -23,14 +31,16 @@ def level(clip: ClipAnalysis) -> Track:
 
 def _floor(clip: ClipAnalysis) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Places, and per window the mean and the low quantile of power over frequency."""
-    place, power, hz = clip.spectra(SPECTRUM_S, SPECTRUM_HOP_S)
-    power = less_rounding(power, share=-np.log1p(-FLOOR_QUANTILE))  # that quantile of noise
+    place, spectra, hz = clip.spectra(SPECTRUM_S, SPECTRUM_HOP_S)
+    power = less_rounding(spectra, share=-np.log1p(-FLOOR_QUANTILE))  # that quantile of noise
     top_hz = FLOOR_TOP * clip.sampling_rate / 2
     power = power[:, np.searchsorted(hz, FLOOR_LOW_HZ, "right") : np.searchsorted(hz, top_hz)]
     if not power.size:
         return np.empty(0), np.empty(0), np.empty(0)
     low, mean = quantile(np.sort(power, axis=1), FLOOR_QUANTILE), power.mean(axis=1)
-    return place, mean, low + mean / 10 ** (INAUDIBLE_DB / 10)
+    # the mean has all of the rounding, of which only the quantile's share is off as yet
+    rest = (1 + np.log1p(-FLOOR_QUANTILE)) * ROUNDING / spectra.shape[1]
+    return place, np.maximum(mean - rest, 0), low + mean / 10 ** (INAUDIBLE_DB / 10)
 
 
 def noise_floor(clip: ClipAnalysis) -> Track:
@@ -45,18 +55,32 @@ def noise_floor(clip: ClipAnalysis) -> Track:
 
 
 def snr(clip: ClipAnalysis) -> Track:
-    """Mean power per bin over the noise floor, in dB, 32 ms windows; NaN in silent ones."""
+    """Mean power per bin over the noise floor, in dB, 32 ms windows; NaN within rounding noise."""
     place, mean, low = clip.once(_floor)
     return Track(place, decibels(mean) - decibels(low))
 
 
-def bandwidth(clip: ClipAnalysis) -> Track:
+def roll_off(clip: ClipAnalysis) -> Track:
     """Octaves re 1 kHz below which 99 % of the summed magnitudes lie, 50 ms windows.
 
-    Magnitudes rather than powers, so that the weak high end of speech counts. NaN in silence.
+    Magnitudes rather than powers, so that the weak high end of speech counts, down to the rounding
+    of 16 bits: it depends on level as well, and `bandwidth` does not. NaN in silence.
     """
+    return _roll_off(clip, np.inf)
+
+
+def bandwidth(clip: ClipAnalysis) -> Track:
+    """`roll_off` of what is stronger than 30 dB below the strongest bin of each window."""
+    return _roll_off(clip, BANDWIDTH_RANGE_DB)
+
+
+def _roll_off(clip: ClipAnalysis, range_db: float) -> Track:
     place, power, hz = clip.spectra(BANDWIDTH_S, BANDWIDTH_HOP_S)
-    summed = np.cumsum(np.sqrt(less_rounding(power)), axis=1)
+    power = less_rounding(power)
+    if range_db < np.inf:
+        power -= power.max(axis=1, keepdims=True) / 10 ** (range_db / 10)
+        np.maximum(power, 0, out=power)
+    summed = np.cumsum(np.sqrt(power), axis=1)
     total = summed[:, -1:]
     at = np.maximum(np.sum(summed < ROLL_OFF * total, axis=1), 1)
     octaves = np.log2(hz[np.minimum(at, len(hz) - 1)] / 1000)
