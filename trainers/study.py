@@ -177,12 +177,14 @@ def run_study(config: "StudyConfig", notify: Callable[[str], None] = typer.echo)
                 notify(f"{title}: already done")
                 continue
             notify(f"{title}: {shlex.join(step.command)}")
-            _run(step, lock)
+            _run(step, lock, config.threads)
             write_atomic(_done(out, step), f"{step.line}\n".encode(), via=out / "making")
 
 
-def _run(step: StudyStep, lock: int) -> None:
+def _run(step: StudyStep, lock: int, threads: int | None) -> None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHER_VARIABLES)}
+    if threads is not None:
+        environment["OMP_NUM_THREADS"] = str(threads)
     # the step inherits the lock: if it outlives a killed study, others stay out
     done = subprocess.run(step.command, env=environment, pass_fds=(lock,), check=False)
     if done.returncode:

@@ -41,6 +41,8 @@ class StudyConfig(BaseModel):
         sites: For `trainers.extract`.
         limit_sources: Sources of each split, everywhere.
         processes: Of each trainer.
+        threads: Of each process, for sums and products; all cores when None. For a tiny model one
+            is fastest.
         options: More options for the commands, by command: `run`, `extract`, `probe`, `lora`.
         not_run: For the report: what was not tried.
     """
@@ -58,6 +60,7 @@ class StudyConfig(BaseModel):
     sites: str = "mel,pre_llm,audio.last,text.*"
     limit_sources: int | None = Field(default=None, ge=1)
     processes: int = Field(default=1, ge=1)
+    threads: int | None = Field(default=None, ge=1, exclude_if=lambda threads: threads is None)
     options: dict[StudyCommand, Options] = Field(default_factory=dict)
     not_run: str = Field(default="", serialization_alias="never_run")
 

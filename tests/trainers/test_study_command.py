@@ -181,6 +181,19 @@ def test_records_keep_the_names_of_version_0_1(tmp_path, three_steps):
     assert StudyStep("fine-tune-echo", (), tmp_path).stored_name == "teach-echo"
 
 
+@pytest.mark.parametrize(("threads", "expected"), [(1, "1"), (None, "7")])
+def test_steps_have_as_many_threads_as_the_study_says(tmp_path, monkeypatch, threads, expected):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    code = "import os; open('threads', 'w').write(os.environ['OMP_NUM_THREADS'])"
+    monkeypatch.chdir(tmp_path)
+    step = StudyStep("only", (sys.executable, "-c", code), tmp_path / "only")
+    monkeypatch.setattr(study_module, "steps_of", lambda config: [step])
+    made = config(tmp_path, threads=threads)
+    run_study(made, notify=lambda line: None)
+    assert (tmp_path / "threads").read_text() == expected
+    assert ("threads" in made.record()) is (threads is not None)
+
+
 def test_a_scope_that_is_not_there_is_named(tmp_path):
     with pytest.raises(ValueError, match="no scope named 'head'; there are lm_head, decoder"):
         config(tmp_path, scope="head")

@@ -40,15 +40,15 @@ PROFILES = {
 """What probes were trained and tested on, by their folder."""
 
 
-def tables(study: StudyResults) -> dict[str, list[ReportTable]]:
-    """Tables with rows, by section of the page."""
+def tables(study: StudyResults, map_layers: Sequence[int] = ()) -> dict[str, list[ReportTable]]:
+    """Tables with rows, by section of the page; `map_layers` as in `alignment.tables`."""
     found = {
         "stages": [stages(study)],
         "layers": [layers(study)],
         "heat": layer_maps(study),
         "positions": [positions(study), *position_maps(study)],
         "transfer": transfer.tables(study),
-        "alignment": alignment.tables(study),
+        "alignment": alignment.tables(study, map_layers),
         "decodable": decodable.tables(study),
         "across": [across_profiles(study)],
     }

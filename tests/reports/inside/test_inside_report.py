@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from itertools import product
 
 import numpy as np
@@ -12,12 +13,14 @@ from typer.testing import CliRunner
 
 from otoscope.cli import app
 from otoscope.probes import decodable, table
+from otoscope.reports.inside import models
 from otoscope.reports.inside.decodable import at_last_layer
+from otoscope.reports.inside.models_report import write_models
 from otoscope.reports.inside.reading import StudyFolderError, read_study
 from otoscope.reports.inside.report import write_inside
 from otoscope.reports.inside.tables import layer_maps, position_rows, stage_rows, tables
 from otoscope.reports.inside.transfer import transfer_rows
-from otoscope.representations.features import write_features
+from otoscope.representations.features import Features, write_features
 from otoscope.representations.sites import site_of
 from tests.reports.written_runs import question, right_or_wrong, write_run
 
@@ -192,6 +195,100 @@ def test_the_page_is_complete_and_states_what_was_not_run(study):
     assert rows[1] == {"tuned_on": "volume", "volume": "0.75", "echo": "0.25", "all": "0.5"}
 
 
+def test_a_page_begins_with_its_findings_and_has_no_empty_section(study):
+    rows = [
+        decodable_row(2, category, 0.5)
+        | {f"{name}{end}": value + at for end, at in (("", 0.0), ("_low", -0.1), ("_high", 0.1))
+           for name, value in (("encoded", 0.8), ("said", said), ("encoded_less_said", 0.8 - said))}
+        for category, said in (("volume", 0.75), ("echo", 0.5), ("all", 0.625))
+    ]  # fmt: skip
+    path = study / "probes" / "base" / "encoded.parquet"
+    pq.write_table(pa.Table.from_pylist(rows, decodable.COLUMNS), path)
+    text = write_inside(study).read_text()
+    main = text[text.index("<main") :]
+    order = [main.index(f'id="{name}"') for name in ("findings", "decodable", "stages", "about")]
+    assert order == sorted(order)
+    assert (
+        "Over all categories a linear probe on the last layer is correct on 80.0 % [70.0, 90.0] of "
+        "the clips, the model&#39;s own answers on 62.5 % [52.5, 72.5]: +17.5 points [+7.5, +27.5]"
+    ) in main
+    # of volume the interval of the difference, 0.05 give or take 0.1, has 0 in it
+    assert "(the interval is above 0) for echo 80.0 % [70.0, 90.0] against 50.0 %" in main
+    # 1 of 4 sources before and 3 of 4 after; echo from 2 to 1
+    assert "Fine-tuned on volume, answers about it are correct on 75.0 %" in main
+    assert "the others change by −25.0 points on average" in main
+    assert 'id="across"' not in text
+    assert "across: no probes trained on one profile and tested on the other" in text
+    assert "random weights" not in text
+    for term in ("Chance-corrected", "Random null", "ridge baseline", "linear probe"):
+        assert f"<b>{term}</b>" in main
+
+
+def test_cosines_of_a_chosen_layer_are_a_map(study):
+    write_inside(study, map_layers=[2])
+    name = "alignment_map_base"
+    assert [t.name for t in tables(read_study(study), [2])["alignment"]].count(name) == 1
+    with pytest.raises(StudyFolderError, match=r"no directions of change at layer 28; .* at 2$"):
+        write_inside(study, map_layers=[28])
+
+
+def test_a_map_of_a_layer_before_the_last_stands_beside_it(study):
+    folder = study / "features" / "base"
+    again = Features.open(folder)
+    states = again.matrix("text.2")
+    shutil.rmtree(folder)
+    # in layer 1 echo moves along the other axis: the two directions are orthogonal
+    turned = np.where((again.rows["category"] == "echo")[:, None], states[:, ::-1], states)
+    rows = {name: again.rows[name] for name in again.rows}
+    write_features(folder, rows, {"text.1": turned, "text.2": states}, model="m", prompt="main")
+    shutil.rmtree(study / "features" / "tuned-volume")
+    write_inside(study, study / "elsewhere", map_layers=[1])
+    with (study / "elsewhere" / "tables" / "alignment_map_base_layer_1.csv").open() as file:
+        volume, _ = csv.DictReader(file)
+    assert (float(volume["volume"]), float(volume["echo"])) == (1.0, 0.0)
+    with (study / "elsewhere" / "tables" / "alignment_map_base.csv").open() as file:
+        assert float(next(csv.DictReader(file))["echo"]) == pytest.approx(1.0)
+
+
+class TestSeveralStudies:
+    def test_each_has_a_line_and_its_fine_tuned_models(self, study, tmp_path):
+        other = tmp_path / "other"
+        shutil.copytree(study, other)
+        about = json.loads((other / "study.json").read_text())
+        about["config"] |= {"scope": "lm_head", "model": "second"}
+        (other / "study.json").write_text(json.dumps(about))
+        page = write_models([study, other], tmp_path / "out")
+        text = page.read_text()
+        assert page == tmp_path / "out" / "inside.html"
+        assert "&lt;i&gt;m&lt;/i&gt;" in text
+        assert not (study / "report").exists()
+        found = {t.name: t.rows for t in models.tables({"study": read_study(study),
+                                                       "other": read_study(other)})}  # fmt: skip
+        # only volume was fine-tuned: 1 of 4 sources right before, 3 of 4 after
+        first, second = found["models_in_domain"]
+        assert (first["study"], first["category"]) == ("study", "volume")
+        assert (first["base"], first["tuned"], first["change"]) == (0.25, 0.75, 0.5)
+        assert (second["spec"], second["scope"]) == ("second", "lm_head")
+        lines = {row["line"]: row for row in found["models_in_domain_matrix"]}
+        assert lines["other, fine-tuned"] == {
+            "line": "other, fine-tuned", "volume": 0.75, "all": 0.75,
+        }  # fmt: skip
+        stages = [(r["category"], r["study"], r["stage"]) for r in found["models_stages"]]
+        assert stages[:2] == [("volume", "study", "mel"), ("volume", "study", "pre_llm")]
+        assert {row["key"] for row in found["models_layers"]} == {"base"}
+
+    @pytest.mark.parametrize(
+        ("names", "fault"), [(["study", "study"], "is there twice"), (["study"] * 9, "room for 8")]
+    )
+    def test_what_cannot_share_a_page_is_named(self, study, tmp_path, names, fault):
+        with pytest.raises(StudyFolderError, match=fault):
+            write_models([tmp_path / name for name in names], tmp_path / "out")
+
+    def test_the_command_wants_a_folder_for_several(self, study):
+        result = CliRunner().invoke(app, ["inside", str(study), str(study)])
+        assert isinstance(result.exception, StudyFolderError) or "--out" in result.output
+
+
 def test_the_control_across_profiles_stands_beside_the_own_profile(study):
     write_probes(study / "probes" / "base-on-other", [probe_row("text.2", "echo", 0.6)])
     (found,) = tables(read_study(study))["across"]
@@ -203,7 +300,7 @@ def test_the_control_across_profiles_stands_beside_the_own_profile(study):
 def test_a_study_that_has_only_begun_has_a_report(tmp_path):
     (tmp_path / "study.json").write_text('{"schema": 1, "config": {}, "steps": []}')
     text = write_inside(tmp_path).read_text()
-    assert "study.json does not state what was not run" in text
+    assert "study.json does not state which published models were not run" in text
     for part in ("runs/base", "probes/base/probes.parquet", "features/base"):
         assert f"{part} is not there yet" in text
 
