@@ -38,7 +38,8 @@ def _long_table(rows: list[StudyRow]) -> ReportTable:
         tuple(rows),
         ("Denominator: all planned questions; an answer that is missing or unparsed is not "
          "correct. Changes are paired, over the clips that both models have. All: categories "
-         "have equal weights.", CLUSTERED_NOTE),
+         "have equal weights. Models that are correct on the same clips differ by exactly 0.",
+         CLUSTERED_NOTE),
     )  # fmt: skip
 
 
