@@ -4,7 +4,7 @@
     RUN/plan.parquet            one row a question, fixed before the first answer
     RUN/answers/rank-000.jsonl  append only, one line an attempt
     RUN/answers/rank-000.sent   append only, one line whenever a model is given a question
-    RUN/report/                 derived
+    RUN/report*/                derived
 
 An answer counts once its line is complete. A process that is killed loses at most what was in
 flight. Nothing is counted twice, because a question's deciding attempt is chosen on reading.

@@ -9,7 +9,11 @@ import typer
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, in order.")],
     out: Annotated[
-        Path | None, typer.Option(help="Output: a folder; the first run's report/ when absent.")
+        Path | None,
+        typer.Option(
+            help="Output: a folder; by default report/ in the run's own, and for several runs "
+            "report-with-OTHERS/ in the first one's."
+        ),
     ] = None,
     dataset: Annotated[
         str | None, typer.Option(help="Dataset: a folder, to play sample answers' clips.")

@@ -27,7 +27,8 @@ def report(
 
     Args:
         runs: Run folders of one audit, side by side in this order.
-        out: Folder to write into; `report` in the first run's folder by default.
+        out: Folder to write into; by default one in the first run's folder: `report` for one run,
+            `report-with-…` and the others' names for several.
         dataset: Where the clips are, for audio players; none without it.
 
     Raises:

@@ -17,7 +17,7 @@ import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -47,7 +47,9 @@ from otoscope.statistics.pairs import (
 from otoscope.statistics.power import minimum_detectable_difference
 
 SEED = 1234
+ALPHA = 0.05
 ALL = None
+Verdict = Literal["first", "second", "undecided", "equal"]
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,20 @@ class ComparedGroup:
     @property
     def in_doubt(self) -> bool:
         """Whether the test, but not the clustered interval, indicates a difference."""
-        p_value = self.p_value if self.p_holm is None else self.p_holm
-        return bool(p_value < 0.05 and self.by_source.low <= 0 <= self.by_source.high)
+        return self._is_significant and self.by_source.low <= 0 <= self.by_source.high
+
+    @property
+    def verdict(self) -> Verdict:
+        """Which run is better: one of them where the test and the interval agree on it."""
+        if not (self.counts.only_first or self.counts.only_second):
+            return "equal"
+        if not self._is_significant or self.in_doubt:
+            return "undecided"
+        return "first" if self.by_source.estimate > 0 else "second"
+
+    @property
+    def _is_significant(self) -> bool:
+        return bool((self.p_value if self.p_holm is None else self.p_holm) < ALPHA)
 
     def row(self) -> dict[str, Any]:
         """One row of plain numbers, None where a value is not defined."""

@@ -1,4 +1,4 @@
-"""A comparison as text for a terminal: settings that differ, numbers, cautions."""
+"""A comparison as text for a terminal: the result, numbers, cautions; then what was compared."""
 
 import math
 
@@ -7,9 +7,10 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from otoscope.reports.compare import ComparedGroup, Comparison
-from otoscope.reports.tables import MISSING
+from otoscope.reports.tables import MISSING, per_cent
 from otoscope.reports.terminal import print_line, setting, table, visible
 from otoscope.statistics.intervals import Interval
+from otoscope.statistics.method_names import CLUSTERED_T
 
 SHARES = ("n", "A %", "B %", "A - B", "clustered CI", "bootstrap CI")
 TESTS = ("only A", "only B", "p", "p Holm", "detectable")
@@ -29,19 +30,70 @@ CAUTION = (
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
     """Prints all of it."""
+    print_line(console, "\n".join([*result(comparison), ""]))
     print_line(console, f"A  {visible(comparison.first.run)}")
     print_line(console, f"B  {visible(comparison.second.run)}")
-    if comparison.different:
-        rows = [(d.name, setting(d.first), setting(d.second)) for d in comparison.different]
-        console.print(table(("setting", "A", "B"), rows))
-    else:
-        print_line(console, "\nTheir settings are the same.\n")
-    print_line(console, "\n".join(_sizes(comparison)))
     for part in _tables(comparison, console):
         console.print(part)
     print_line(console, LEGEND)
     if doubtful := [group.category or ALL for group in comparison.groups if group.in_doubt]:
         print_line(console, CAUTION + ", ".join(map(visible, doubtful)) + ".")
+    print_line(console, "\n".join(["", *_sizes(comparison)]))
+    if comparison.different:
+        rows = [(d.name, setting(d.first), setting(d.second)) for d in comparison.different]
+        console.print(table(("setting", "A", "B"), rows))
+    else:
+        print_line(console, "\nTheir settings are the same.")
+
+
+def result(comparison: Comparison) -> list[str]:
+    """Which run is better and by how much, over all questions and by category."""
+    overall, difference = comparison.overall, comparison.overall.by_source
+    points = _points(difference.estimate)
+    verdict = {
+        "first": f"A is better than B by {points.lstrip('+-')} points",
+        "second": f"B is better than A by {points.lstrip('+-')} points",
+        "undecided": f"Undecided: A - B is {points} points",
+        "equal": "A and B differ by exactly 0 (+0.0 points)",
+    }[overall.verdict]
+    first, second = (per_cent(share) for share in overall.accuracies)
+    evidence = (
+        f"95 % CI of A - B, {CLUSTERED_T}: {_interval(difference)} points; "
+        f"exact McNemar test: p {_with_sign(overall.p_value)}."
+    )
+    if overall.verdict == "equal":
+        same_text = comparison.n_same_text == comparison.n_compared
+        evidence = (
+            "Both gave the same answer text to every question."
+            if same_text
+            else "Both are correct on the same questions."
+        )
+    n = f"n = {overall.counts.n:,}"
+    found = f"{verdict}: {first} % against {second} % correct, {n}."
+    return [found, evidence, *_by_category(comparison)]
+
+
+def _by_category(comparison: Comparison) -> list[str]:
+    """The verdicts on categories, after Holm's correction; nothing where there is one group."""
+    tested = [group for group in comparison.groups if group.p_holm is not None]
+    if len(tested) < 2:
+        return []
+    names: dict[str, list[str]] = {}
+    for group in tested:
+        prompt = f" ({group.prompt})" if group.prompt is not None else ""
+        names.setdefault(group.verdict, []).append(visible(f"{group.category or ALL}{prompt}"))
+    verdicts = {
+        "first": "A is better in",
+        "second": "B is better in",
+        "undecided": "undecided in",
+        "equal": "exactly equal in",
+    }
+    parts = [
+        f"{words} {', '.join(names[verdict])}"
+        for verdict, words in verdicts.items()
+        if verdict in names
+    ]
+    return [f"By category, after Holm's correction: {'; '.join(parts)}."]
 
 
 def _sizes(comparison: Comparison) -> list[str]:
@@ -66,10 +118,6 @@ def _sizes(comparison: Comparison) -> list[str]:
     for name, run in (("A", comparison.first), ("B", comparison.second)):
         counts = ", ".join(f"{n} {visible(outcome)}" for outcome, n in run.outcomes.items())
         lines.append(f"{name}: {counts}.")
-    if comparison.n_same_text == comparison.n_compared:
-        lines.append("Both gave the same answer text to every question: they differ by exactly 0.")
-    elif not (comparison.overall.counts.only_first or comparison.overall.counts.only_second):
-        lines.append("Both are correct on the same questions: they differ by exactly 0.")
     return lines
 
 
@@ -116,6 +164,14 @@ def _interval(difference: Interval) -> str:
 
 def _points(share: float) -> str:
     return f"{round(100 * share, 1) + 0.0:+.1f}"  # never -0.0
+
+
+def _with_sign(p_value: float) -> str:
+    """
+    >>> _with_sign(0.0002), _with_sign(0.25)
+    ('< 0.001', '= 0.250')
+    """
+    return "< 0.001" if p_value < 0.001 else f"= {p_value:.3f}"
 
 
 def _p(p_value: float) -> str:

@@ -21,7 +21,7 @@ from otoscope.reports.tables import (
     in_markdown,
     with_interval,
 )
-from otoscope.reports.writing import write_report
+from otoscope.reports.writing import report_folder, write_report
 from otoscope.statistics.intervals import clustered_interval, named_interval
 from otoscope.statistics.macro_f1 import score_macro_f1
 from otoscope.statistics.transfer import class_scores, crossed, macro_f1_difference
@@ -43,7 +43,7 @@ def report(
         raise InputError("a MELD report has no audio players; leave the dataset out")
     scored = read_meld(runs)
     return write_report(
-        Path(out) if out is not None else Path(runs[0]) / "report",
+        Path(out) if out is not None else report_folder(runs),
         tables(scored),
         heading="MELD report",
         facts=map(_facts, scored),

@@ -4,7 +4,9 @@ A page is one file that loads nothing from anywhere, and escapes what it is give
 """
 
 import base64
-from collections.abc import Iterable, Mapping
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from otoscope.atomic import write_atomic
 from otoscope.reports.tables import ReportTable
 
 TEMPLATES = Path(__file__).parent / "templates"
+LONGEST_NAME = 80  # characters, which are up to 3 bytes each of the 255 that a name may have
 
 
 def data_uri(content: bytes, media_type: str) -> str:
@@ -23,6 +26,28 @@ def data_uri(content: bytes, media_type: str) -> str:
     'data:text/plain;base64,aGk='
     """
     return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
+
+
+def report_folder(runs: Sequence[Path | str]) -> Path:
+    """Where a report is written by default, always in the first run's folder.
+
+    That of one run is `report`. One of several runs is named after the others, and so replaces
+    neither that of the first alone nor one with other runs.
+
+    >>> report_folder(["runs/a"]).as_posix(), report_folder(["runs/a", "runs/b", "c/d"]).as_posix()
+    ('runs/a/report', 'runs/a/report-with-b-c-d')
+    """
+    first, *others = map(Path, runs)
+    if not others:
+        return first / "report"
+    beside = first.resolve().parent
+    paths = [Path(os.path.relpath(other.resolve(), beside)) for other in others]
+    name = "-".join(
+        ["report-with", *(part for path in paths for part in path.parts if part != "..")]
+    )
+    if len(name) > LONGEST_NAME:
+        name = f"{name[: LONGEST_NAME - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return first / name
 
 
 def render(template: str, values: Mapping[str, Any], *, folder: Path | None = None) -> str:

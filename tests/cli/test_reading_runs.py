@@ -44,14 +44,20 @@ def test_report_warns_of_what_its_scores_rest_on(tmp_path):
 
 
 class TestCompare:
-    def test_says_what_differs_first_and_then_the_numbers(self, runs):
+    def test_begins_with_the_result_and_ends_with_what_differs(self, runs):
         done = call("compare", *runs)
         assert done.exit_code == 0, done.output
         assert nothing_raw(done.output)
         lines = done.output.splitlines()
         differs = next(i for i, line in enumerate(lines) if "model_description.name" in line)
-        numbers = next(i for i, line in enumerate(lines) if "McNemar" in line)
-        assert differs < numbers
+        numbers = next(i for i, line in enumerate(lines) if line.startswith(" volume"))
+        # 30 and 18 of 40 are correct: 12 / 40 = 30 points.
+        assert lines[0] == (
+            "A is better than B by 30.0 points: 75.0 % against 45.0 % correct, n = 40."
+        )
+        assert lines[1].startswith("95 % CI of A - B, clustered t: +")
+        assert lines[1].endswith("points; exact McNemar test: p < 0.001.")
+        assert 1 < numbers < differs
         assert r"[bold]b\x1b[1m" in lines[differs]
         assert "B: 18 correct, 1 unanswered, 1 unparsed, 20 wrong." in lines
         (row,) = [line.split() for line in lines if line.startswith(" volume")]
@@ -91,8 +97,31 @@ class TestCompare:
     def test_a_run_with_itself(self, runs):
         done = call("compare", runs[0], runs[0])
         assert "Their settings are the same." in done.output
-        assert "they differ by exactly 0" in " ".join(done.output.split())
-        assert "+0.0" in done.output
+        assert done.output.startswith("A and B differ by exactly 0 (+0.0 points): 75.0 % against")
+        assert "Both gave the same answer text to every question." in done.output
+
+    def test_the_result_names_categories_on_either_side(self, tmp_path):
+        # Of 12 in each category: 12 against 0, 0 against 12, 6 against 6 of the others, and the
+        # same 12; p = 2 / 2**12, 2 / 2**12, 1 and 1.
+        first = [True] * 12 + [False] * 12 + [True, False] * 6 + [True] * 12
+        second = [False] * 12 + [True] * 12 + [False, True] * 6 + [True] * 12
+        names = ("echo", "volume", "voice_pitch", "background_noise")
+        rows = [question(f"{name}{i}", category=name) for name in names for i in range(12)]
+        a = write_run(tmp_path / "a", rows, right_or_wrong(rows, first))
+        b = write_run(tmp_path / "b", rows, right_or_wrong(rows, second))
+        found, _, by_category = call("compare", a, b).output.splitlines()[:3]
+        assert found == "Undecided: A - B is +0.0 points: 62.5 % against 62.5 % correct, n = 48."
+        assert by_category == (
+            "By category, after Holm's correction: A is better in echo; B is better in volume; "
+            "undecided in voice_pitch; exactly equal in background_noise."
+        )
+        assert (
+            call("compare", b, a)
+            .output.splitlines()[2]
+            .startswith(
+                "By category, after Holm's correction: A is better in volume; B is better in echo;"
+            )
+        )
 
     def test_next_to_nothing_has_no_sign_of_its_own(self, tmp_path):
         rows = [question(f"c{i}") for i in range(2001)]
@@ -108,6 +137,7 @@ class TestCompare:
         doubted = " ".join(call("compare", a, b).output.split())
         assert "Undecided: the clustered interval contains 0." in doubted
         assert "So in: volume, all." in doubted
+        assert doubted.startswith("Undecided: A - B is +12.5 points")
         assert doubted.count("0.008 †") == 2  # 2 / 2**8
         assert "†" not in call("compare", a, a).output
 

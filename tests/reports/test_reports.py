@@ -29,6 +29,24 @@ def test_the_audit_in_run_json_chooses_the_report(tmp_path):
         assert (tmp_path / name / "report" / "report.md").read_text().startswith(heading)
 
 
+@pytest.mark.parametrize(
+    ("audit", "columns"), [("perception", {}), ("meld", LETTERS)], ids=["perception", "meld"]
+)
+def test_a_report_of_several_runs_replaces_no_other(audit, columns, tmp_path):
+    rows = [question("x", **columns)]
+    places = ["a", "b", "more/b", "c" * 80, "c" * 81]
+    a, *others = (
+        write_run(tmp_path / place, rows, [("x|main", "increase")], audit=audit) for place in places
+    )
+    pages = [report([a]), *(report([a, other]) for other in others), report([a, *others[:2]])]
+    assert [page.parent.name for page in pages[:3]] == [
+        "report", "report-with-b", "report-with-more-b",
+    ]  # fmt: skip
+    assert pages[-1].parent.name == "report-with-b-more-b"
+    assert len(set(pages)) == 6
+    assert all(page.parent.parent == a and len(page.parent.name) <= 80 for page in pages)
+
+
 def test_an_audit_without_a_report_is_named_with_those_that_have_one(tmp_path):
     run = write_run(tmp_path / "r", [question("x")], audit="taste")
     with pytest.raises(InputError, match=r"run of 'taste', which has no report.* 'meld', 'perc"):

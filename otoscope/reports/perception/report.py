@@ -16,7 +16,7 @@ from otoscope.reports.perception.page import page_values
 from otoscope.reports.perception.reading import PerceptionRun, read_perception
 from otoscope.reports.perception.samples import players, sample_table, samples_of
 from otoscope.reports.tables import in_markdown
-from otoscope.reports.writing import write_report
+from otoscope.reports.writing import report_folder, write_report
 
 
 def report(
@@ -39,7 +39,7 @@ def report(
     samples = sample_table(found.runs, chosen)
     found.sections["samples"] = [samples]
     return write_report(
-        Path(out) if out is not None else Path(runs[0]) / "report",
+        Path(out) if out is not None else report_folder(runs),
         found.tables.values(),
         heading="Perception report",
         facts=map(_facts, found.runs),
