@@ -140,7 +140,8 @@ def lora(
     if features is not None:
         group = SingleProcess()
     if group.process_index == 0:
-        show(job, settings, group.num_processes)
+        for line in job.listed(settings, group.num_processes):
+            typer.echo(line)
     if not dry_run:
         train_adapter(job, settings, out, group, model, checkpoint_every)
 
@@ -220,24 +221,6 @@ def start_processes() -> Any:
     return group
 
 
-def show(job: Any, settings: TrainingConfig, n_processes: int) -> None:
-    """Prints the layers, the answers and the clips of a training."""
-    from otoscope.tuning.examples import token_lines
-
-    layers, split = job.layers, job.examples.split
-    for line in layers.listed():
-        typer.echo(line)
-    n_parameters = layers.n_parameters(settings.rank)
-    typer.echo(f"{len(layers.modules)} layers, {n_parameters:,} trainable parameters")
-    for line in token_lines(job.examples.answer_tokens, job.decode):
-        typer.echo(f"answer    {line}")
-    typer.echo(f"{len(split.train):,} clips for training, {len(split.validation):,} for validation")
-    share = settings.clips_per_process(n_processes)
-    typer.echo(f"{settings.batch_size} clips a step, {share} by each of {n_processes} process(es)")
-    if job.n_no_effect:
-        typer.echo(f"{job.n_no_effect} clips are left out: their transform has no effect")
-
-
 def train_adapter(
     job: Any, settings: TrainingConfig, out: Path, group: Any, model: str, checkpoint_every: int
 ) -> None:
@@ -245,7 +228,9 @@ def train_adapter(
 
     Raises:
         TuningError: The folder holds something else, or a loss is not finite.
+        ModelError: The adapter is finished, but its files are missing or damaged.
     """
+    from otoscope.models.adapters import adapter_in
     from otoscope.models.opening import parse_spec
     from otoscope.progress import progress_of
     from otoscope.tuning.checkpoints import ADAPTERS, Checkpoints
@@ -257,6 +242,7 @@ def train_adapter(
     begun = ADAPTERS.plain({"version": 1, "settings": settings.record(), **job.about})
     if (finished := read_finished(out)) is not None:
         ADAPTERS.validate_same(out, finished[0], begun)
+        adapter_in(str(out), None)
         notify(f"{out} is finished: {finished[1].summary()}")
         return
     checkpoints = Checkpoints(out, notify)
@@ -290,8 +276,8 @@ def write(
     answers = token_lines(job.examples.answer_tokens, job.decode)
     values = card_values(begun, settings, job.layers, history, answers, base)
     write_atomic(out / "README.md", render_card("adapter.md.jinja", **values).encode())
-    record = {"begun": begun, "modules": list(job.layers.modules), "history": history.plain()}
-    FINISHED.write(out, record)
+    modules = list(job.layers.modules)
+    FINISHED.write(out, {"begun": begun, "modules": modules, "history": history.plain()})
 
 
 if __name__ == "__main__":

@@ -45,6 +45,27 @@ def identity(name: str, revision: str | None, marker: str = "config.json") -> di
     return {"name": name, "revision": revision, "commit": cached.parent.name}
 
 
+def checkpoint_file(name: str, revision: str | None, file: str) -> Path | None:
+    """A file of a local folder or a Hub repository; None where it has none of that name."""
+    if Path(name).is_dir():
+        path = Path(name) / file
+        return path if path.is_file() else None
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError
+
+    try:
+        return Path(hf_hub_download(name, file, revision=revision))
+    except EntryNotFoundError:
+        return None
+
+
+def safetensors_error() -> type[Exception]:
+    """What a damaged file of weights raises, which is no ValueError."""
+    from safetensors import SafetensorError
+
+    return SafetensorError
+
+
 def folder_hash(folder: Path) -> str:
     """A SHA-256 that changes with any file of a checkpoint, without reading tens of gigabytes.
 

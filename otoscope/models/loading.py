@@ -1,15 +1,15 @@
 """Loads a checkpoint: weights and a processor that are known to match."""
 
 import importlib
-import warnings
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from otoscope.errors import first_line
+from otoscope.models.adapters import CONFIG, adapter_in, find_adapter, with_adapter
 from otoscope.models.base import ModelError
-from otoscope.models.checkpoints import identity
+from otoscope.models.checkpoints import checkpoint_file, identity, safetensors_error
 from otoscope.models.families import FAMILIES, Family
 from otoscope.processes import whole_number
 
@@ -67,6 +67,7 @@ def load(
     family = _family(name, config)
     processor = _loaded("AutoProcessor", name, needs=family.needs, **where)
     sampling_rate = _checked(name, family, processor, config)
+    found = None if adapter is None else find_adapter(adapter, which, name)
     model, missing = _weights(transformers, family, name, dtype, device_map, where)
     if missing:
         raise ModelError(
@@ -89,16 +90,17 @@ def load(
         "adapter": None,
     }
     if family.own_adapter is not None:
-        if _is_there(name, family.own_adapter, where["revision"]):
-            model = _adapted(model, name, where["revision"], subfolder=family.own_adapter)
+        own_config = f"{family.own_adapter}/{CONFIG}"
+        if checkpoint_file(name, where["revision"], own_config) is not None:
+            model = with_adapter(model, adapter_in(name, where["revision"], family.own_adapter))
             described["own_adapter"] = family.own_adapter
         elif adapter is None:
             raise ModelError(
                 f"{name!r} has no folder {family.own_adapter!r}, and {family.model_type} needs "
                 "the adapter in it for audio; give one with --adapter"
             )
-    if adapter is not None:
-        model, described["adapter"] = _with_adapter(model, adapter)
+    if found is not None:
+        model, described["adapter"] = with_adapter(model, found), found.described
     model.eval()
     window_s = family.window
     if isinstance(window_s, str):
@@ -206,7 +208,7 @@ def _weights(
         model, report = getattr(transformers, family.model).from_pretrained(
             name, dtype=dtype, device_map=device_map, output_loading_info=True, **where
         )
-    except (OSError, ValueError, ImportError, RuntimeError, _damaged_weights()) as error:
+    except (OSError, ValueError, ImportError, RuntimeError, safetensors_error()) as error:
         raise ModelError(
             f"the weights of {name!r} cannot be loaded: {first_line(error)[:300]}"
         ) from error
@@ -215,60 +217,9 @@ def _weights(
     return model, sorted(report["missing_keys"])
 
 
-def _damaged_weights() -> type[Exception]:
-    """What a truncated file of weights raises, which is no ValueError."""
-    from safetensors import SafetensorError
-
-    return SafetensorError
-
-
 def _own_device() -> str:
     """This process's GPU if there is one; ranks of one machine take one each."""
     torch = importlib.import_module("torch")
     if not torch.cuda.is_available():
         return "cpu"
     return f"cuda:{whole_number('LOCAL_RANK', 0) % torch.cuda.device_count()}"
-
-
-def _with_adapter(model: Any, adapter: str) -> tuple[Any, dict[str, Any]]:
-    name, _, revision = (adapter, "", "") if Path(adapter).is_dir() else adapter.partition("@")
-    try:
-        which = identity(name, revision or None, "adapter_config.json")
-    except (OSError, ValueError) as error:
-        cause = first_line(error)[:300]
-        if isinstance(error, ValueError) and not Path(name).is_dir():
-            cause = "there is no folder here and no Hub repository of that name"
-        raise ModelError(f"no adapter {adapter!r}: {cause}") from error
-    return _adapted(model, name, which.get("commit")), which
-
-
-def _adapted(model: Any, name: str, revision: str | None, subfolder: str | None = None) -> Any:
-    """The model with a PEFT adapter on top.
-
-    Raises:
-        ModelError: It cannot be loaded, or a part of it is not in its file: peft warns of that
-            only, and the answers would be those of another model.
-    """
-    peft = _library("peft")
-    options = {"subfolder": subfolder} if subfolder else {}
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", message=".*missing adapter keys.*")
-        # peft asks transformers by an old name
-        warnings.filterwarnings("ignore", message=".is_gradient_checkpointing. is deprecated")
-        try:
-            return peft.PeftModel.from_pretrained(model, name, revision=revision, **options)
-        except (
-            OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, UserWarning,
-            _damaged_weights(),
-        ) as error:  # fmt: skip
-            raise ModelError(
-                f"the adapter {name!r} does not fit this model: {first_line(error)[:300]}"
-            ) from error
-
-
-def _is_there(name: str, folder: str, revision: str | None) -> bool:
-    if Path(name).is_dir():
-        return (Path(name) / folder / "adapter_config.json").is_file()
-    from huggingface_hub import file_exists
-
-    return file_exists(name, f"{folder}/adapter_config.json", revision=revision)

@@ -16,7 +16,7 @@ import peft
 import torch
 
 from otoscope.models.base import ModelError
-from otoscope.models.checkpoints import identity
+from otoscope.models.checkpoints import checkpoint_file, identity
 from otoscope.representations.features import Features, Targets
 from otoscope.tuning.adapted_layers import AdaptedLayers
 from otoscope.tuning.config import TuningError
@@ -180,30 +180,16 @@ def _tensor_files(name: str, revision: str | None) -> dict[str, Path]:
     """Name of each tensor to its safetensors file."""
     from safetensors import safe_open
 
-    index = _file(name, revision, "model.safetensors.index.json")
+    index = checkpoint_file(name, revision, "model.safetensors.index.json")
     if index is not None:
         files = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
         wanted = {key: file for key, file in files.items() if HEAD in key or EMBEDDINGS in key}
-        paths = {file: _file(name, revision, file) for file in set(wanted.values())}
+        paths = {file: checkpoint_file(name, revision, file) for file in set(wanted.values())}
         return {key: path for key, file in wanted.items() if (path := paths[file]) is not None}
-    single = _file(name, revision, "model.safetensors")
+    single = checkpoint_file(name, revision, "model.safetensors")
     if single is None:
         raise TuningError(
             f"{name!r} has no safetensors file to read the output layer from; {WAY_OUT}"
         )
     with safe_open(single, "pt") as file:
         return dict.fromkeys(file.keys(), single)
-
-
-def _file(name: str, revision: str | None, file: str) -> Path | None:
-    """A file of a checkpoint; None where it has none of that name."""
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError
-
-    if Path(name).is_dir():
-        path = Path(name) / file
-        return path if path.is_file() else None
-    try:
-        return Path(hf_hub_download(name, file, revision=revision))
-    except EntryNotFoundError:
-        return None

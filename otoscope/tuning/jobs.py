@@ -28,6 +28,7 @@ from otoscope.tuning.examples import (
     TrainingExamples,
     examples_of,
     select_rows,
+    token_lines,
     validate_answer_tokens,
 )
 from otoscope.tuning.head import OutputLayer, TrainableHead, read_head, validate_states
@@ -54,6 +55,22 @@ class TrainingJob:
     about: Mapping[str, Any]
     decode: Callable[[Any], str]
     n_no_effect: int
+
+    def listed(self, config: TrainingConfig, n_processes: int) -> list[str]:
+        """Lines on the layers, the answers and the clips."""
+        split, share = self.examples.split, config.clips_per_process(n_processes)
+        n_parameters = self.layers.n_parameters(config.rank)
+        answers = token_lines(self.examples.answer_tokens, self.decode)
+        lines = [
+            *self.layers.listed(),
+            f"{len(self.layers.modules)} layers, {n_parameters:,} trainable parameters",
+            *(f"answer    {line}" for line in answers),
+            f"{len(split.train):,} clips for training, {len(split.validation):,} for validation",
+            f"{config.batch_size} clips a step, {share} by each of {n_processes} process(es)",
+        ]
+        if self.n_no_effect:
+            lines.append(f"{self.n_no_effect} clips are left out: their transform has no effect")
+        return lines
 
 
 def job_on_clips(

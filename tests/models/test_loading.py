@@ -106,16 +106,6 @@ class TestAdapter:
         with pytest.raises(ModelError, match=f"no adapter '{name}': there is no folder here and"):
             open_transformers(checkpoint, adapter=name)
 
-    @pytest.mark.parametrize(
-        ("file", "content"),
-        [("adapter_config.json", b"[]"), ("adapter_model.safetensors", b"torn")],
-    )
-    def test_damaged_files(self, checkpoint, tmp_path, file, content):
-        lora = adapter(tmp_path / "lora")
-        (tmp_path / "lora" / file).write_bytes(content)
-        with pytest.raises(ModelError, match=r"the adapter '.*lora' "):
-            open_transformers(checkpoint, adapter=lora)
-
 
 def test_truncated_weights(checkpoint, tmp_path):
     shutil.copytree(checkpoint, tmp_path / "torn")

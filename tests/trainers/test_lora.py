@@ -180,6 +180,16 @@ class TestAdapter:
         output = rejected(tmp_path / "a", checkpoint, "--lora-rank", "4", data=data)
         assert "holds another adapter: settings.rank 8, now 4" in output
 
+    @pytest.mark.parametrize(
+        ("change", "named"),
+        [(lambda path: path.unlink(), "adapter_model.safetensors is missing, though training.json"),
+         (lambda path: path.write_bytes(path.read_bytes()[:-9]), "safetensors is damaged or cut")],
+    )  # fmt: skip
+    def test_a_finished_one_whose_weights_are_gone(self, data, checkpoint, tmp_path, change, named):
+        called(tmp_path / "a", checkpoint, data=data)
+        change(tmp_path / "a" / "adapter_model.safetensors")
+        assert named in rejected(tmp_path / "a", checkpoint, data=data)
+
     def test_its_own_configs_are_read_where_there_are_such(self, checkpoint, tmp_path):
         tables = {"all": {"test": rows(400, 4)}, "volume": {"train": rows(0, 8, ("volume",))}}
         data = write(tmp_path / "data", tables)
@@ -306,7 +316,7 @@ class TestRejected:
         [
             (("--scope", "head"), f"no scope named 'head'; there are {', '.join(SCOPES)}"),
             (("--validation", "clip"), "no validation split named 'clip'"),
-            (("--lora-dropout", "2"), "dropout is a share below 1, not 2.0"),
+            (("--lora-dropout", "1"), "dropout is a share below 1, not 1.0"),
             (("--category", "pitch"), "no clips of category 'pitch', only of echo, volume"),
             (("--prompt", "mian"), "did you mean 'main'?"),
             (("--config", "none"), "none"),
