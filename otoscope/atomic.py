@@ -1,6 +1,7 @@
-"""Atomic writes: a file is complete or absent, never half-written."""
+"""Atomic writes: a file is complete or absent, and a checksum tells whether it still is."""
 
 import errno
+import hashlib
 import json
 import os
 import uuid
@@ -73,6 +74,16 @@ def sync_to_disk(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's content, in hexadecimal digits.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_json(

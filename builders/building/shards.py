@@ -1,6 +1,5 @@
 """One shard's files: a pure function of the plan and the shard's index."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -16,7 +15,7 @@ import pyarrow.parquet as pq
 
 from builders.building.folder import STATE, staging_folder
 from builders.building.plan import BuildPlan, Recipe, Shard
-from otoscope.atomic import sync_to_disk, write_json
+from otoscope.atomic import file_sha256, sync_to_disk, write_json
 
 ROW_GROUP_BYTES = 4_000_000
 
@@ -50,7 +49,7 @@ def write_shard(
             "config": config,
             "split": shard.split,
             "bytes": file.stat().st_size,
-            "sha256": _sha256(file),
+            "sha256": file_sha256(file),
             **{name: counts[config][name] for name in ("rows", *recipe.counted)},
         }
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -145,11 +144,6 @@ def has_recorded_size(path: Path, file: Mapping[str, Any]) -> bool:
 
 def _is_as_recorded(path: Path, file: Mapping[str, Any]) -> bool:
     try:
-        return has_recorded_size(path, file) and _sha256(path) == file["sha256"]
+        return has_recorded_size(path, file) and file_sha256(path) == file["sha256"]
     except OSError:
         return False
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -31,7 +31,8 @@ from otoscope.audits.plans import (
 )
 from otoscope.claims import FolderKind, locked
 from otoscope.errors import InputError, short
-from otoscope.models.base import INT64, Status, validate_fields
+from otoscope.models.answer_fields import INT64, validate_fields
+from otoscope.models.base import Status
 from otoscope.models.retrying import NOT_FINAL
 
 SCHEMA = 2

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from otoscope.models.base import Request
+
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 R = TypeVar("R")
@@ -57,6 +59,14 @@ def in_batches(
             continue
         yield batch, result
         done += len(batch)
+
+
+def with_and_without_clips(questions: Sequence[Request]) -> tuple[list[int], list[int]]:
+    """Numbers of the questions with clips and of those without: they share no batch."""
+    numbers: tuple[list[int], list[int]] = ([], [])
+    for n, request in enumerate(questions):
+        numbers[0 if request.audio_inputs else 1].append(n)
+    return numbers
 
 
 def _unless_out_of_memory(work: Callable[[Sequence[T]], R], batch: Sequence[T]) -> R | None:

@@ -4,16 +4,18 @@ A price holds for one host: a model of the same name on your own server has no k
 that is not in the table has no price, never 0.
 """
 
-import csv
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+from otoscope.errors import short
+from otoscope.models.answer_fields import INT64
 from otoscope.models.base import ModelError
+from otoscope.tables.files import TableError, read_table
 
 CHARACTERS_PER_TOKEN = 4
 """Of English text, as both vendors document it; only for estimates."""
@@ -57,7 +59,7 @@ class Price:
         """
         n_in: Any = usage.get("prompt_tokens")
         n_out: Any = usage.get("completion_tokens")
-        if not all(type(n) is int and 0 <= n < 2**63 for n in (n_in, n_out)):
+        if not all(type(n) is int and 0 <= n < INT64 for n in (n_in, n_out)):
             return None
         if self.audio_in == self.text_in:
             return self._total(n_in, 0, n_out)
@@ -103,12 +105,14 @@ def read_prices(path: Path | None = None) -> list[Price]:
     Raises:
         ModelError: The file cannot be read, or a price is no number.
     """
-    where = path or files("otoscope.models") / "data" / "prices.csv"
-    try:
-        rows = list(csv.DictReader(where.read_text(encoding="utf-8").splitlines()))
-        return [_price(row) for row in rows]
-    except (OSError, ValueError, KeyError) as error:
-        raise ModelError(f"prices in {where}: {error!r}; it needs the columns of ours") from error
+    with as_file(files("otoscope.models") / "data" / "prices.csv") as ours:
+        try:
+            columns, rows = read_table(path or ours)
+        except TableError as error:
+            raise ModelError(f"prices: {error}") from error
+    if "model" not in columns:
+        raise ModelError(f"{path}: prices need the column 'model'; it has {columns}")
+    return [_price(row, where) for where, row in rows]
 
 
 def price_of(model: str, host: str, prices: list[Price]) -> Price | None:
@@ -132,17 +136,23 @@ def price_of_tokens(model: str, price_in: float, price_out: float) -> Price:
     return Price(model, "", "", "", price_in, price_out, price_in, None, "")
 
 
-def _price(row: Mapping[str, str | None]) -> Price:
+def _price(row: Mapping[str, Any], where: str) -> Price:
     texts: dict[str, Any] = {name: row.get(name) or "" for name in ("host", "as_of", "replaced_by")}
     numbers: dict[str, Any] = {
-        name: _amount(value) if (value := row.get(name)) else None
+        name: _amount(row.get(name), f"{where}: {name}")
         for name in ("text_in", "text_out", "audio_in", "audio_tokens_per_s")
     }
     currency = row.get("currency") or "USD"
     return Price(row["model"] or "", currency=currency, **texts, **numbers)
 
 
-def _amount(text: str) -> float:
-    if not 0 <= (amount := float(text)) < math.inf:
-        raise ValueError(f"{text!r} is no price")
+def _amount(cell: Any, where: str) -> float | None:
+    if cell is None or cell == "":
+        return None
+    try:
+        amount = float(cell)
+    except (TypeError, ValueError):
+        amount = math.nan
+    if not 0 <= amount < math.inf:
+        raise ModelError(f"{where} is {short(repr(cell))}, which is no price")
     return amount

@@ -1,20 +1,22 @@
 """Files of saved answers: JSONL, CSV or Parquet into rows, each with where it stands."""
 
-import csv
 import glob
 import hashlib
 import json
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from otoscope.errors import first_line, short
+from otoscope.models.answer_fields import INT64
 from otoscope.models.base import ModelError
+from otoscope.tables.files import TableError, read_table
 
 LOG = logging.getLogger(__name__)
 
+SUFFIXES = (".csv", ".jsonl", ".parquet")
 SavedRow = Mapping[str, Any]
 LocatedRow = tuple[str, SavedRow]
 """A row, after the file and line that it is from."""
@@ -46,12 +48,13 @@ def read_rows(paths: Sequence[Path]) -> list[LocatedRow]:
     """
     rows: list[LocatedRow] = []
     for path in paths:
-        reader = _READERS.get(path.suffix.lower())
-        if reader is None:
-            raise ModelError(f"{path}: saved answers are read from {sorted(_READERS)} files")
+        if path.suffix.lower() not in SUFFIXES:
+            raise ModelError(f"{path}: saved answers are read from {list(SUFFIXES)} files")
         try:
-            rows += [(f"{path}: {where}", row) for where, row in reader(path)]
-        except (OSError, ValueError, csv.Error) as error:
+            rows += list(_jsonl(path)) if path.suffix.lower() == ".jsonl" else read_table(path)[1]
+        except TableError as error:
+            raise ModelError(str(error)) from error
+        except (OSError, ValueError) as error:
             raise ModelError(f"{path}: cannot be read ({first_line(error)})") from error
     if not rows:
         raise ModelError(f"{', '.join(map(str, paths))}: no answers in it")
@@ -59,6 +62,7 @@ def read_rows(paths: Sequence[Path]) -> list[LocatedRow]:
 
 
 def _jsonl(path: Path) -> Iterator[LocatedRow]:
+    """Apart from other tables: a run that was killed leaves half a line."""
     for number, line in enumerate(path.read_bytes().splitlines(keepends=True), start=1):
         if not line.strip():
             continue
@@ -71,27 +75,7 @@ def _jsonl(path: Path) -> Iterator[LocatedRow]:
             raise ValueError(f"line {number} is not JSON") from None
         if not isinstance(row, dict):
             raise ValueError(f"line {number} is not an object")
-        yield f"line {number}", row
-
-
-def _csv(path: Path) -> Iterator[LocatedRow]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        for number, row in enumerate(csv.DictReader(file, strict=True), start=1):
-            yield f"row {number}", row
-
-
-def _parquet(path: Path) -> Iterator[LocatedRow]:
-    import pyarrow.parquet
-
-    for number, row in enumerate(pyarrow.parquet.read_table(path).to_pylist(), start=1):
-        yield f"row {number}", row
-
-
-_READERS: dict[str, Callable[[Path], Iterator[LocatedRow]]] = {
-    ".jsonl": _jsonl,
-    ".csv": _csv,
-    ".parquet": _parquet,
-}
+        yield f"{path}, line {number}", row
 
 
 def text_in(row: SavedRow, column: str) -> str | None:
@@ -111,9 +95,11 @@ def number_in(row: SavedRow, column: str, where: str) -> int | None:
         number = float(value or "nan")
     except ValueError:
         number = math.inf
-    if abs(number) >= 2**63:
-        raise ModelError(f"{where}: {column} is {short(repr(value))}, which is no number that fits")
-    return None if math.isnan(number) else int(number)
+    if math.isnan(number):
+        return None
+    if abs(number) >= INT64 or not number.is_integer():
+        raise ModelError(f"{where}: {column} is {short(repr(value))}, which is no whole number")
+    return int(number)
 
 
 def flag_in(row: SavedRow, column: str) -> bool:

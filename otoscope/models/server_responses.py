@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+from otoscope.models.answer_fields import INT64
 from otoscope.models.base import Answer, Status
 from otoscope.models.server_errors import http_status_of, is_filtered, message_of
 
@@ -138,7 +139,7 @@ def usage_of(reply: Mapping[str, Any]) -> dict[str, Any]:
 def count_in(usage: Mapping[str, Any], name: str) -> int | None:
     """A count that is a whole number and can be stored, or None."""
     value = usage.get(name)
-    return value if type(value) is int and 0 <= value < 2**63 else None
+    return value if type(value) is int and 0 <= value < INT64 else None
 
 
 def _choice(reply: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from otoscope.models.audio import RESAMPLER, STORED_ON_LONG, OnLong, validate_on_long
 from otoscope.models.base import Answer, ModelError, Request, Status
-from otoscope.models.batching import BatchSize, in_batches
+from otoscope.models.batching import BatchSize, in_batches, with_and_without_clips
 from otoscope.models.decoding import (
     GenerationSettings,
     generate,
@@ -134,7 +134,7 @@ class TransformersModel:
             return found[:, -1, tokens].float().cpu().numpy()  # padded on the left
 
         rows = np.empty((len(questions), len(tokens)), np.float32)
-        for numbers in _with_and_without_clips(questions):
+        for numbers in with_and_without_clips(questions):
             if numbers:
                 batches = self.in_batches([questions[n] for n in numbers], logits)
                 rows[numbers] = np.concatenate(batches)
@@ -172,7 +172,7 @@ class TransformersModel:
         def work(numbers: Sequence[int]) -> list[Answer]:
             return self._answered([questions[n] for n in numbers])
 
-        for numbers in _with_and_without_clips(questions):
+        for numbers in with_and_without_clips(questions):
             for batch, result in in_batches(self.limit, numbers, work, alone=alone):
                 answers |= zip(batch, result or [_out_of_memory(questions[batch[0]])], strict=True)
         return [answers[n] for n in range(len(questions))]
@@ -230,14 +230,6 @@ class TransformersModel:
         return generation_config(
             self.settings, self.loaded.own_generation, self.loaded.processor.tokenizer
         )
-
-
-def _with_and_without_clips(questions: Sequence[Request]) -> tuple[list[int], list[int]]:
-    """Numbers of the questions with clips and of those without: they share no batch."""
-    numbers: tuple[list[int], list[int]] = ([], [])
-    for n, request in enumerate(questions):
-        numbers[0 if request.audio_inputs else 1].append(n)
-    return numbers
 
 
 def _out_of_memory(request: Request) -> Answer:

@@ -6,7 +6,6 @@ ADAPTER/
                                        hash is of its content
 """
 
-import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +15,7 @@ from typing import Any
 
 import torch
 
-from otoscope.atomic import naming_disk_errors
+from otoscope.atomic import file_sha256, naming_disk_errors
 from otoscope.claims import FolderKind, locked
 from otoscope.tuning.config import TuningError
 
@@ -68,7 +67,7 @@ class Checkpoints:
             torch.save(dict(state), file)
             file.flush()
             os.fsync(file.fileno())
-        partial.replace(self.folder / f"{name}-{_sha256(partial)}.pt")
+        partial.replace(self.folder / f"{name}-{file_sha256(partial)}.pt")
         for old in self._paths()[MAX_CHECKPOINTS:]:
             old.unlink()
 
@@ -78,7 +77,7 @@ class Checkpoints:
             self.notify(f"{partial.name} is incomplete and is skipped")
             partial.unlink(missing_ok=True)
         for path in self._paths():
-            if path.stem.endswith(_sha256(path)):
+            if path.stem.endswith(file_sha256(path)):
                 return dict(torch.load(path, map_location="cpu", weights_only=True))
             self.notify(f"{path.name} is corrupt and is skipped")
         return None
@@ -90,8 +89,3 @@ class Checkpoints:
     def _paths(self) -> list[Path]:
         """The newest first."""
         return sorted(self.folder.glob("step-*.pt"), reverse=True)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

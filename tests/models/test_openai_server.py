@@ -675,7 +675,7 @@ class TestSettings:
             ({"base_url": "http://[1/v1"}, "no base URL"),
             ({"preset": "gemini"}, "did you mean 'gemini-3-flash'"),
             ({"preset": "kimi-audio"}, r"settings no chat server takes: \['audio_rep"),
-            ({"prices": "nowhere.csv"}, "prices in nowhere.csv"),
+            ({"prices": "nowhere.csv"}, "prices: nowhere.csv: No such file"),
         ],
     )  # fmt: skip
     def test_what_cannot_be_used_is_named(self, options, complaint):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -106,12 +107,25 @@ class TestEveryFormat:
         assert one(model, request_about("b")).status is Status.REFUSED
 
 
-@pytest.mark.parametrize("value", ["many", "1e999"])
+@pytest.mark.parametrize("value", ["many", "1e999", "3.7"])
 @pytest.mark.parametrize("column", ["attempt", "n_tokens_in", "n_tokens_out"])
 def test_a_number_that_is_none_is_named_with_its_row(tmp_path, column, value):
     path = write(tmp_path / "x.csv", [{"id": "a", "text": "increase", column: value}])
-    with pytest.raises(ModelError, match=rf"x\.csv: row 1: {column} is '{value}'"):
+    with pytest.raises(ModelError, match=rf"x\.csv, line 2: {column} is '{value}'"):
         open_replay(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("id,text\na,increase,decrease\n", "x.csv, line 2 has more cells than the header"),
+        ("id,text,text\na,increase,decrease\n", "x.csv has the column 'text' twice"),
+    ],
+)
+def test_a_cell_that_would_be_lost_is_an_error(tmp_path, text, complaint):
+    (tmp_path / "x.csv").write_text(text)
+    with pytest.raises(ModelError, match=re.escape(complaint)):
+        open_replay(str(tmp_path / "x.csv"))
 
 
 class TestPrompts:
@@ -181,8 +195,8 @@ class TestFiles:
             ("x.jsonl", '{"id": "a", "text": "b"}\n{"id": null}\n', "line 2: has no id"),
             ("x.jsonl", '{"id": "a", "text": "b", "status": "fine"}\n', "status 'fine' is none of"),
             ("x.csv", "id,text\n", "no answers in it"),
-            ("x.csv", 'id,text\na,"b', "cannot be read"),
-            ("x.parquet", "not parquet", "cannot be read"),
+            ("x.csv", 'id,text\na,"b', "x.csv is not a readable CSV"),
+            ("x.parquet", "not parquet", "x.parquet is not a readable Parquet file"),
             ("x.xlsx", "?", r"read from \['.csv', '.jsonl', '.parquet'\] files"),
         ],
     )
@@ -268,7 +282,7 @@ NESTED = "[" * 100_000 + "]" * 100_000
 @pytest.mark.parametrize(
     ("field", "message"),
     [
-        ('"n_tokens_in": 1e400', "line 1: n_tokens_in is 'inf', which is no number that fits"),
+        ('"n_tokens_in": 1e400', "line 1: n_tokens_in is 'inf', which is no whole number"),
         ('"n_tokens_out": 1' + "0" * 400, "line 1: n_tokens_out is '1000"),
         ('"attempt": -1e400', "line 1: attempt is '-inf'"),
         ('"status": 1e400', "line 1: status inf is none of"),

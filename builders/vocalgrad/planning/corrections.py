@@ -1,11 +1,16 @@
 """Spans that a person has corrected, as a CSV."""
 
-import csv
 import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from builders.corpora.base import CorpusError
+from otoscope.tables.files import TableError, read_table
+
+COLUMNS = ("clip_id", "onset_sec", "offset_sec")
+YES, NO = ("yes", "1", "true", "y"), ("no", "0", "false", "n", "")
+DROP = dict.fromkeys(YES, True) | dict.fromkeys(NO, False)
 
 
 class Correction(NamedTuple):
@@ -21,34 +26,31 @@ def read_corrections(path: Path) -> dict[str, Correction]:
     the clip out; its times may then be empty). The page of `spans` writes it.
 
     Raises:
-        CorpusError: A column is missing, a number is not one, or a clip appears twice.
+        CorpusError: A column is missing, a cell is not what it must be, or a clip appears twice.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            missing = {"clip_id", "onset_sec", "offset_sec"} - set(reader.fieldnames or ())
-            if missing:
-                raise CorpusError(
-                    f"{path}: lacks the column(s) {sorted(missing)}; it has {reader.fieldnames}"
-                )
-            lines = list(reader)
-    except OSError as error:
-        raise CorpusError(f"{path}: {error.strerror or error}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise CorpusError(f"{path}: not a readable CSV in UTF-8 ({error})") from error
+        columns, rows = read_table(path)
+    except TableError as error:
+        raise CorpusError(str(error)) from error
+    if missing := [name for name in COLUMNS if name not in columns]:
+        raise CorpusError(f"{path}: lacks the column(s) {missing}; it has {columns}")
     corrections: dict[str, Correction] = {}
-    for number, line in enumerate(lines, start=2):
-        clip_id = line["clip_id"]
+    for where, row in rows:
+        clip_id = str(row["clip_id"])
         if clip_id in corrections:
-            raise CorpusError(f"{path}, line {number}: {clip_id!r} appears twice")
-        if (line.get("drop") or "").strip().lower() in {"yes", "1", "true", "y"}:
-            corrections[clip_id] = Correction(None)
-            continue
-        try:
-            span = float(line["onset_sec"]), float(line["offset_sec"])
-        except (TypeError, ValueError) as error:
-            raise CorpusError(f"{path}, line {number}: times must be numbers ({error})") from error
-        if not all(map(math.isfinite, span)):
-            raise CorpusError(f"{path}, line {number}: times must be numbers, got {span}")
-        corrections[clip_id] = Correction(span)
+            raise CorpusError(f"{where}: {clip_id!r} appears twice")
+        drop = str(row.get("drop") or "").strip().lower()
+        if drop not in DROP:
+            raise CorpusError(f"{where}: drop must be `yes`, `no` or empty, got {drop!r}")
+        corrections[clip_id] = Correction(None if DROP[drop] else _span(row, where))
     return corrections
+
+
+def _span(row: Mapping[str, Any], where: str) -> tuple[float, float]:
+    try:
+        span = float(row["onset_sec"]), float(row["offset_sec"])
+    except (TypeError, ValueError) as error:
+        raise CorpusError(f"{where}: times must be numbers ({error})") from error
+    if not all(map(math.isfinite, span)):
+        raise CorpusError(f"{where}: times must be numbers, got {span}")
+    return span

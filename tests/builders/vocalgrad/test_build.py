@@ -252,6 +252,8 @@ class TestSpans:
             ("clip_id,onset_sec,offset_sec\nclip0,1\n", "line 2: times must be numbers"),
             ("clip_id,onset_sec,offset_sec\nclip0,0,inf\n", "line 2: times must be numbers"),
             ("clip_id,onset_sec,offset_sec\nclip0,nan,1\n", "line 2: times must be numbers"),
+            ("clip_id,onset_sec,offset_sec,drop\nclip0,0,1,maybe\n", "line 2: drop must be `yes`"),
+            ("clip_id,onset_sec,offset_sec\nclip0,0,1,yes\n", "line 2 has more cells"),
             ('clip_id,onset_sec,offset_sec\n"clip0,1,2\n', "not a readable CSV"),
             ("", "lacks the column"),
         ],
@@ -265,7 +267,7 @@ class TestSpans:
     def test_corrections_that_are_no_text_or_not_there(self, tmp_path):
         page = tmp_path / "corrections.csv"
         page.write_bytes(b"clip_id,onset_sec,offset_sec\n\xff\xfe,1,2\n")
-        with pytest.raises(CorpusError, match=r"corrections\.csv: not a readable CSV in UTF-8"):
+        with pytest.raises(CorpusError, match=r"corrections\.csv is not UTF-8 text"):
             read_corrections(page)
         with pytest.raises(CorpusError, match=r"absent\.csv: No such file"):
             read_corrections(tmp_path / "absent.csv")
