@@ -48,7 +48,7 @@ def noise(n_samples=16_000):
 
 # what comes in → (bytes), and what comes out: (first channel, bit depth), or the reason
 BAD_INPUT = {
-    "no bytes": (lambda: b"", "not readable as audio"),
+    "no bytes": (lambda: b"", "holds no samples"),
     "text": (lambda: b"id,audio\n1,a.wav\n" * 9, "not readable as audio"),
     "header and nothing else": (lambda: written(RAMP[:0]), "holds no samples"),
     "one sample": (lambda: written(RAMP[:1]), ([-32768], 16)),
@@ -181,6 +181,8 @@ STATED_SHAPES = {
 
 # that program rejects these: STREAMINFO says 4096; the other is one frame of MPEG-1 layer III
 NOT_COUNTED = {"non_subset.flac": 4096, "too-short.mp3": 1152}
+# 40 frames of MPEG-1 layer III in a WAV; that program guesses 41 from the number of bytes
+GUESSED = {"mp3_audio.wav": 40 * 1152}
 
 
 @pytest.mark.parametrize("form", ["WAV", "RF64", "W64", "AIFF", "AU", "CAF", "FLAC"])
@@ -208,7 +210,8 @@ class TestAwkwardFiles:
         # frames counted when the collection was made, by another program; absent for one file
         counted = manifest()[name]["format_read"]
         promised = int(counted.split("frames hdr ")[1].split()[0]) if counted else None
-        assert made.pcm.shape[1] == (promised or NOT_COUNTED[Path(name).name])
+        known = {**NOT_COUNTED, **GUESSED}
+        assert made.pcm.shape[1] == known.get(Path(name).name, promised)
 
     @pytest.mark.parametrize("name", STATED_SHAPES)
     def test_has_the_stated_shape(self, name):

@@ -92,6 +92,20 @@ def w64(size=None):
     return bytes(data)
 
 
+LEVELS = (  # a chunk of Wave64: its name, its size with this header, content
+    b"levl" + bytes.fromhex("f3acd3118cd100c04f8edb8a") + struct.pack("<Q", 40) + bytes(range(16))
+)
+MPEG_FMT = chunk(  # MPEGLAYER3WAVEFORMAT
+    b"fmt ", struct.pack("<HHIIHH6H", 0x55, 1, RATE, 4000, 1, 0, 12, 1, 2, 0, 144, 1)
+)
+
+
+def changed(data):
+    """The same bytes but for one in the middle."""
+    at = len(data) // 2
+    return data[:at] + bytes([data[at] ^ 255]) + data[at + 1 :]
+
+
 def caf(size):
     data = bytearray(written("CAF", "PCM_16"))
     at = data.find(b"data") + 4
@@ -226,7 +240,7 @@ FILES = {
     "FLAC of open size with tags": (lambda: ID3V2 + flac(0) + ID3V1, N),
     "FLAC of open size, cut": (lambda: flac(0)[:-100], "cut short"),
     # headers that count too little or too much
-    "WAV that counts half": (lambda: piped(SIZE // 2), "bytes after its data chunk"),
+    "WAV that counts half": (lambda: piped(SIZE // 2), "bytes after its audio"),
     "WAV that counts half of a sample": (
         lambda: wav(fmt(), chunk(b"data", LITTLE[:-1])),
         "ends after 1 of the 2 bytes",
@@ -234,6 +248,8 @@ FILES = {
     "AIFF whose COMM counts half": (lambda: aiff(N // 2), N),
     "AIFF whose COMM counts double": (lambda: aiff(2 * N), f"at least {SIZE} bytes"),
     "AU that counts half": (lambda: au(SIZE // 2), f"{SIZE // 2} bytes after the audio"),
+    "CAF that counts half": (lambda: caf(SIZE // 2 + 4), f"{SIZE // 2} bytes after its audio"),
+    "W64 that counts half": (lambda: w64(SIZE // 2 + 24), "bytes after its audio"),
     "AU that counts double": (lambda: au(2 * SIZE), f"at least {SIZE} bytes"),
     "CAF that counts double": (lambda: caf(2 * SIZE + 4), f"at least {SIZE} bytes"),
     "W64 that counts double": (lambda: w64(2 * SIZE + 24), f"at least {SIZE} bytes"),
@@ -251,6 +267,24 @@ FILES = {
     "two Vorbis": (lambda: ogg() + ogg(), 2 * N),
     "two Opus": (lambda: ogg("OPUS") + ogg("OPUS", NOISE[: N // 2]), 3 * N // 2),
     "two Vorbis of two rates": (swapped_rate, "differ in rate or channels"),
+    "two CAF": (lambda: caf(SIZE + 4) * 2, "bytes after its audio"),
+    "two W64": (lambda: w64() * 2, "bytes after its audio"),
+    "two WAV": (lambda: piped(SIZE, SIZE + 36) * 2, "bytes after its audio"),
+    "two AIFF": (lambda: aiff() * 2, "bytes after its audio"),
+    "FLAC with another behind it": (lambda: flac() + JUNK, "something is appended"),
+    "AIFF with another behind it": (lambda: aiff() + JUNK, f"{len(JUNK)} bytes after its audio"),
+    "CAF with another behind it": (lambda: caf(SIZE + 4) + JUNK, f"{len(JUNK)} bytes after"),
+    "AIFF with a chunk behind it": (lambda: aiff() + chunk(b"NAME", b"name", order=">"), N),
+    "W64 with a chunk behind it": (lambda: w64() + LEVELS, N),
+    "MP3 in WAV": (lambda: wav(MPEG_FMT, chunk(b"data", mp3())), N),
+    "two MP3 in WAV": (lambda: wav(MPEG_FMT, chunk(b"data", mp3() * 2)), "another file of the"),
+    # formats whose length nothing here checks, and what is no audio
+    "VOC": (lambda: written("VOC", "PCM_16"), "none of WAV, FLAC"),
+    "cut IRCAM": (lambda: written("IRCAM", "PCM_16")[: -SIZE // 2], "none of WAV, FLAC"),
+    "cut 8SVX": (lambda: written("SVX", "PCM_16")[: -SIZE // 2], "none of WAV, FLAC"),
+    "MP4": (lambda: b"\0\0\0 ftypM4A " + JUNK, "it is MP4, M4A or MOV; convert it"),
+    "pointer of Git LFS": (lambda: b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
+    "web page": (lambda: b"<!DOCTYPE html><title>404</title>", "a web page"),
     "two data chunks": (
         lambda: wav(fmt(), chunk(b"data", LITTLE[:100]), chunk(b"data", LITTLE[100:])),
         "2 'data' chunks, where a WAV file has one",
@@ -284,6 +318,8 @@ FILES = {
     "MPEG layer II, cut": (lambda: layer_2(7)[:-50], "at least 50 bytes"),
     "MPEG of free format": (free_format, "of free format"),
     # pages of Ogg
+    "Vorbis with a changed byte": (lambda: changed(ogg(samples=LONG)), "has another checksum"),
+    "Opus with a changed byte": (lambda: changed(ogg("OPUS", LONG)), "has another checksum"),
     "Ogg without a page": (lambda: without_page(ogg(samples=LONG), 3), "pages are missing"),
     "Ogg without its first page": (lambda: without_page(ogg(), 0), "not readable as audio|damaged"),
     "Ogg without its last page": (lambda: without_page(ogg(samples=LONG), -1 + 4), "missing"),

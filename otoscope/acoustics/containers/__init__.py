@@ -7,7 +7,7 @@ and rejects one whose sizes a pipe left open. `streams` compares the header with
 from typing import NamedTuple
 
 from otoscope.acoustics.containers import chunked, flac, mpeg, ogg, wave
-from otoscope.acoustics.containers.damage import ContainerError
+from otoscope.acoustics.containers.damage import ContainerError, unknown
 from otoscope.acoustics.containers.tags import n_leading
 
 __all__ = ["ContainerError", "Stream", "streams"]
@@ -24,10 +24,11 @@ def streams(data: bytes) -> list[Stream]:
     """What libsndfile is to read in place of a file's bytes, one after the other.
 
     One stream, mostly the bytes themselves; several where an Ogg file is a chain. Tags before the
-    audio are left out. Bytes of an unknown format come back as they are.
+    audio are left out.
 
     Raises:
-        ContainerError: Audio is missing, or is there that a reader would pass over.
+        ContainerError: Audio is missing, or is there that a reader would pass over; or the format
+            is another one, whose length nothing here can check.
     """
     if (start := n_leading(data)) > 0:
         data = data[start:]
@@ -37,9 +38,11 @@ def streams(data: bytes) -> list[Stream]:
     if magic == b"fLaC":
         return [Stream(flac.whole(data))]
     if wave.is_wave(data):
-        return [Stream(wave.whole(data))]
+        data = wave.whole(data)
+        frames = wave.mpeg_frames(data)
+        return [Stream(*mpeg.whole(frames)) if frames else Stream(data)]
     if magic in chunked.FORMATS:
         return [Stream(chunked.FORMATS[magic](data))]
     if mpeg.is_mpeg(data):
         return [Stream(*mpeg.whole(data))]
-    return [Stream(data)]
+    raise unknown(data)

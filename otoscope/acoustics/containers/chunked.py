@@ -8,14 +8,19 @@ from otoscope.acoustics.containers.chunks import (
     form,
     is_placeholder,
     only,
+    validate_rest,
     walk,
 )
-from otoscope.acoustics.containers.damage import cut_short, uncounted
+from otoscope.acoustics.containers.damage import cut_short, uncounted, unknown
 from otoscope.acoustics.containers.tags import after_tags
 
 AIFF_KNOWN = {
     *(b"COMM", b"SSND", b"FVER", b"MARK", b"INST", b"COMT", b"NAME", b"AUTH", b"(c) ", b"ANNO"),
     *(b"APPL", b"ID3 ", b"CHAN", b"PEAK", b"basc", b"trns", b"cate", b"MIDI", b"AESD"),
+}
+CAF_KNOWN = {
+    *(b"desc", b"data", b"free", b"chan", b"kuki", b"pakt", b"info", b"uuid", b"strg", b"mark"),
+    *(b"regn", b"peak", b"ovvw", b"edct", b"midi", b"umid", b"inst"),
 }
 SOX_AIFF = 0x7F00_0000  # written by sox into a pipe, in bytes of samples
 UNKNOWN_AU = b"\xff" * 4
@@ -28,7 +33,7 @@ def aiff(data: bytes) -> bytes:
         ContainerError: See `wave.whole`.
     """
     if data[8:12] not in (b"AIFF", b"AIFC"):
-        return data  # another form, of the Amiga
+        raise unknown(data)  # another form, of the Amiga
     chunks = list(walk(data, 12, "big", AIFF_KNOWN))
     sound, common = only(chunks, b"SSND", "AIFF"), only(chunks, b"COMM", "AIFF")
     is_open = is_placeholder(sound.size) or SOX_AIFF <= sound.size <= SOX_AIFF + 64
@@ -36,6 +41,10 @@ def aiff(data: bytes) -> bytes:
         is_open, sound = True, sound._replace(size=len(data) - sound.start)
     if sound.end > len(data):
         raise cut_short(sound.end - len(data))
+    if not is_open:
+        last = max(sound, common, key=lambda chunk: chunk.end)
+        at = last.end + (last.size % 2 and data[last.end : last.end + 4] not in AIFF_KNOWN)
+        validate_rest(data, at, walk(data, at, "big", AIFF_KNOWN), AIFF_KNOWN)
     # an uncompressed file says its length twice
     content = data[common.start : common.end]
     n_channels, n_samples, bits = (int.from_bytes(content[a:b], "big") for a, b in _COMM)
@@ -76,7 +85,7 @@ def caf(data: bytes) -> bytes:
     """CAF, whose data chunk of unknown size (-1) is the last.
 
     Raises:
-        ContainerError: Less audio than its chunk says, or no such chunk.
+        ContainerError: More or less audio than its chunk says, or no such chunk.
     """
     chunks = list(walk(data, 8, "big", (), pad=1, n_size=8))
     audio = only(chunks, b"data", "CAF")
@@ -85,6 +94,8 @@ def caf(data: bytes) -> bytes:
         return data[: audio.start - 8] + size.to_bytes(8, "big") + data[audio.start :]
     if audio.end > len(data):
         raise cut_short(audio.end - len(data))
+    rest = walk(data, audio.end, "big", (), pad=1, n_size=8)
+    validate_rest(data, audio.end, rest, CAF_KNOWN, pad=1)
     return data
 
 

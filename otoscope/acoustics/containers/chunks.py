@@ -4,7 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from otoscope.acoustics.containers.damage import ContainerError
+from otoscope.acoustics.containers.damage import ContainerError, uncounted
+from otoscope.acoustics.containers.tags import after_tags
 
 Order = Literal["little", "big"]
 
@@ -13,6 +14,8 @@ UNKNOWN_64 = 1 << 62
 
 NEAR_2_GIB, NEAR_4_GIB = (0x7FFF_E000, 0x8000_1000), (0xFFFF_E000, 0xFFFF_FFFF)
 MAX_RIFF = 0xFFFF_0000
+FILES = {b"RIFF", b"RIFX", b"RF64", b"BW64", b"riff", b"FORM", b"caff"}
+"""What looks like a chunk and is another file."""
 
 
 class Chunk(NamedTuple):
@@ -43,6 +46,28 @@ def walk(
         padding = -size % pad
         unpadded = padding and data[chunk.end : chunk.end + 4] in known
         at = chunk.end + (0 if unpadded else padding)
+
+
+def validate_rest(
+    data: bytes, at: int, chunks: Iterable[Chunk], known: Collection[bytes], *, pad: int = 2
+) -> None:
+    """What follows the audio has to be chunks, tags or zeros.
+
+    Args:
+        at: Where the audio ends, its padding included.
+        chunks: What would be chunks from there on.
+
+    Raises:
+        ContainerError: It is something else, or another file.
+    """
+    for chunk in chunks:
+        fits = chunk.end <= len(data) and all(32 <= byte < 127 for byte in chunk.kind)
+        if chunk.kind in FILES or (not fits and chunk.kind not in known):
+            break
+        at = min(len(data), chunk.end + -chunk.size % pad)
+    end = after_tags(data, at)
+    if end < len(data):
+        raise uncounted(len(data) - end, "its audio")
 
 
 def is_placeholder(size: int) -> bool:

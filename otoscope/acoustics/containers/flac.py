@@ -31,8 +31,8 @@ def whole(data: bytes) -> bytes:
     """The file; with its length in STREAMINFO where that was left open.
 
     Raises:
-        ContainerError: A second file follows, the frames hold more than STREAMINFO counts, or a
-            file of open length ends within a frame.
+        ContainerError: A second file or anything but a tag follows, the frames hold more than
+            STREAMINFO counts, or the file ends within a frame.
     """
     if data[4:8] not in STREAMINFO:
         return data  # libsndfile rejects it
@@ -50,6 +50,11 @@ def whole(data: bytes) -> bytes:
             raise ContainerError(
                 f"its header counts {stated} samples but its frames hold {last.n_samples}; write "
                 "it anew, e.g. with `flac --decode` and `flac`"
+            )
+        if last is not None and last.n_samples == stated and not _ends_with_file(data, last):
+            raise ContainerError(
+                "cut short, damaged, or something is appended: its last frame does not end where "
+                "the file does, and what follows is no tag"
             )
         return data
     # a header may stand in a frame's middle by chance, but then its checksum is wrong

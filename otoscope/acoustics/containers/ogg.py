@@ -3,6 +3,7 @@
 Source: RFC 3533.
 """
 
+import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from otoscope.acoustics.containers.tags import after_tags
 MAGIC = b"OggS"
 FIRST_PAGE, LAST_PAGE = 2, 4
 NO_GRANULE = -1
+REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 class Page(NamedTuple):
@@ -73,10 +75,18 @@ def _pages(data: bytes) -> Iterator[Page]:
         end = body + sum(data[at + 27 : body])
         if max(body, end) > len(data):
             raise cut_short(max(body, end) - len(data))
+        if _crc(data[at : at + 22] + bytes(4) + data[at + 26 : end]) != header[22:26]:
+            raise ContainerError(f"damaged: the page at byte {at} has another checksum")
         granule = int.from_bytes(header[6:14], "little", signed=True)
         serial, number = (int.from_bytes(header[k : k + 4], "little") for k in (14, 18))
         yield Page(at, end, header[5], granule, serial, number)
         at = end
+
+
+def _crc(data: bytes) -> bytes:
+    """A page's checksum: zlib's polynomial, without its inversions and with the other bit first."""
+    crc = zlib.crc32(data.translate(REVERSED), 0xFFFF_FFFF) ^ 0xFFFF_FFFF
+    return crc.to_bytes(4, "big").translate(REVERSED)
 
 
 def _validate_end(last: Page) -> None:

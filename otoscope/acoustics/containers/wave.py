@@ -10,10 +10,10 @@ from otoscope.acoustics.containers.chunks import (
     form,
     is_placeholder,
     only,
+    validate_rest,
     walk,
 )
-from otoscope.acoustics.containers.damage import ContainerError, cut_short, uncounted
-from otoscope.acoustics.containers.tags import after_tags
+from otoscope.acoustics.containers.damage import ContainerError, cut_short
 
 ORDERS: dict[bytes, Order] = {
     b"RIFF": "little",
@@ -29,6 +29,7 @@ KNOWN = {
 }
 PLAIN = {1, 3, 6, 7}  # PCM, float, A-law, µ-law: every block is one sample of each channel
 EXTENSIBLE = 0xFFFE
+MPEG = {0x50, 0x55}
 
 
 def is_wave(data: bytes) -> bool:
@@ -59,13 +60,23 @@ def whole(data: bytes) -> bytes:
     if not is_open:
         _validate_rest(data, audio)
     audio = _in_whole_samples(data, audio, content, order, is_open)
-    if not is_open and not any_unpadded(chunks):
+    # of Wave64 it reads what follows the audio as audio too
+    more = data[:4] == WAVE64 and audio.end + 8 <= len(data)
+    if not is_open and not any_unpadded(chunks) and not more:
         return data
     # libsndfile needs sizes and padding as they should be
     kept = [c for c in chunks if c.kind == b"fact"] + [audio]
     parts = [(c.kind, data[c.start : c.end]) for c in kept]
     magic = b"RIFX" if order == "big" else b"RIFF"
     return form(magic, b"WAVE", [(b"fmt ", content), *parts], order)
+
+
+def mpeg_frames(data: bytes) -> bytes:
+    """The MPEG frames that a WAV wraps, as some recorders write MP3; nothing in any other."""
+    order = ORDERS.get(data[:4], "little")
+    found = {chunk.kind: data[chunk.start : chunk.end] for chunk in _chunks(data, order)}
+    tag = int.from_bytes(found[b"fmt "][:2], order)
+    return found[b"data"] if tag in MPEG else b""
 
 
 def _chunks(data: bytes, order: Order) -> Iterator[Chunk]:
@@ -84,9 +95,8 @@ def _chunks(data: bytes, order: Order) -> Iterator[Chunk]:
         yield chunk
 
 
-def _wave64_chunks(data: bytes) -> Iterator[Chunk]:
+def _wave64_chunks(data: bytes, at: int = 40) -> Iterator[Chunk]:
     """Names of 16 bytes (four suffice); a size includes its header and is padded to 8."""
-    at = 40
     while at + 24 <= len(data):
         size = max(24, int.from_bytes(data[at + 16 : at + 24], "little"))
         yield Chunk(data[at : at + 4], at + 24, size - 24)
@@ -102,19 +112,13 @@ def _left_at_zero(data: bytes, audio: Chunk) -> bool:
 def _validate_rest(data: bytes, audio: Chunk) -> None:
     """What follows the audio has to be chunks, tags or zeros."""
     if data[:4] == WAVE64:
+        at = audio.end + -audio.size % 8
+        validate_rest(data, at, _wave64_chunks(data, at), (), pad=8)
         return
     at = audio.end
     if audio.size % 2 and data[at : at + 4] not in KNOWN:
         at += 1
-    order = ORDERS[data[:4]]
-    for chunk in walk(data, at, order, KNOWN):
-        fits = chunk.end <= len(data) and all(32 <= byte < 127 for byte in chunk.kind)
-        if not fits and chunk.kind not in KNOWN:
-            break
-        at = min(len(data), chunk.end + chunk.size % 2)
-    end = after_tags(data, at)
-    if end < len(data):
-        raise uncounted(len(data) - end, "its data chunk")
+    validate_rest(data, at, walk(data, at, ORDERS[data[:4]], KNOWN), KNOWN)
 
 
 def _in_whole_samples(
