@@ -16,3 +16,9 @@ CLUSTERED_NOTE = (
     f"{CLUSTERED[0].upper()}{CLUSTERED[1:]}: Wilson's interval of a share at the effective sample "
     "size, since clips of one source are not independent."
 )
+
+TANGO = "Tango"
+"""Of a difference of paired shares, independent questions: `tango.tango_interval`."""
+
+SIGN_FLIP = "cluster sign flip"
+"""Test of a paired difference over whole clusters: `sign_flip.cluster_sign_flip`."""

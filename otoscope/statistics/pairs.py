@@ -51,7 +51,7 @@ def mcnemar_exact(counts: PairedCounts) -> float:
     Source: Q. McNemar (1947), https://doi.org/10.1007/BF02295996, as a binomial test on the
     discordant questions.
     """
-    _check(counts)
+    check_counts(counts)
     discordant = counts.only_first + counts.only_second
     return 1.0 if discordant == 0 else float(binomtest(counts.only_first, discordant).pvalue)
 
@@ -71,7 +71,7 @@ def bootstrap_difference(
     Raises:
         ValueError: A negative count, no draws, or a confidence outside (0, 1).
     """
-    _check(counts)
+    check_counts(counts)
     check_draws(confidence, n_draws=n_draws)
     if counts.n == 0:
         return UNKNOWN
@@ -81,6 +81,7 @@ def bootstrap_difference(
     return percentile_interval(estimate, (draws[:, 0] - draws[:, 1]) / counts.n, confidence)
 
 
-def _check(counts: PairedCounts) -> None:
+def check_counts(counts: PairedCounts) -> None:
+    """Rejects a negative count."""
     if min(counts) < 0:
         raise ValueError(f"counts cannot be negative, got {counts}")
