@@ -1,6 +1,7 @@
 """From requests to tensors: messages with their parts in order, audio at the model's rate."""
 
 import base64
+import contextlib
 import hashlib
 import io
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 import soundfile
 from jaxtyping import Float
 
+from otoscope.models.answer_text import MARK, AnswerText, answer_text
 from otoscope.models.audio import OnLong, within_window
 from otoscope.models.base import AudioInput, ModelError, Request
 from otoscope.models.families import Family
@@ -99,24 +101,29 @@ class RequestEncoder:
         )
 
     def answer_tokens(self, request: Request, word: str) -> list[int]:
-        """Token ids of an answer as a training target, see `prompt_and_answer`."""
-        _, answer = self.prompt_and_answer(request, word)
+        """Token ids of an answer as a training target, see `answer_text`."""
+        answer = self.answer_text(request, word).text
         return list(self.processor.tokenizer.encode(answer, add_special_tokens=False))
 
-    def prompt_and_answer(self, request: Request, word: str) -> tuple[str | None, str]:
-        """All text before an answer (None where mistral-common renders it), and the answer's text.
+    def answer_text(self, request: Request, word: str) -> AnswerText:
+        """An answer behind its question, see `otoscope.models.answer_text`.
 
-        The answer is a word and what the chat template puts behind it. Where the template renders
-        no answers, it is the word and the end-of-sequence token.
+        mistral-common shows no text: there it is the word and the end-of-sequence token.
         """
-        answer = f"{word}{self.processor.tokenizer.eos_token}"
-        if self.family.chat == "mistral":
-            return None, answer
-        conversation = self._conversation(request, [np.zeros(1)] * len(request.audio_inputs))
-        before, after = self._rendered(conversation), self._rendered(conversation, word)
-        if after.startswith(before) and after.removeprefix(before).startswith(word):
-            answer = after.removeprefix(before)
-        return before, answer
+        before = written = None
+        if self.family.chat != "mistral":
+            conversation = self._conversation(request, [np.zeros(1)] * len(request.audio_inputs))
+            before = self._rendered(conversation)
+            with contextlib.suppress(ModelError):  # a template for questions alone
+                written = self._rendered(conversation, MARK)
+        end = self.processor.tokenizer.eos_token
+        return answer_text(word, before, written, has_end=self._has_special_token, end=end)
+
+    def _has_special_token(self, text: str) -> bool:
+        tokenizer = self.processor.tokenizer
+        special = {n for n, token in tokenizer.added_tokens_decoder.items() if token.special}
+        ids = tokenizer.encode(text, add_special_tokens=False)
+        return not special.union(tokenizer.all_special_ids).isdisjoint(ids)
 
     def keeps_order(self) -> bool:
         """Whether the chat template keeps text and audio in the order of the question.

@@ -160,11 +160,11 @@ def validate_answer_tokens(
         texts: The text of a question up to its answer, and the answer's; None if not available.
 
     Raises:
-        TuningError: They do not spell the answer, one is unknown to the tokenizer, or the answer
-            has other tokens after the question than alone.
+        TuningError: The answer is not in what they spell, one is unknown to the tokenizer, or the
+            answer has other tokens after the question than alone.
     """
     spelt = tokenizer.decode(list(tokens))
-    if not spelt.strip().startswith(answer):
+    if answer not in spelt:
         raise TuningError(
             f"the answer {answer!r} becomes the tokens {list(tokens)}, which spell {spelt!r}"
         )
@@ -183,6 +183,28 @@ def validate_answer_tokens(
             f"{together[-len(tokens) :]}, not {list(tokens)}: the end of the question and the word "
             "share a token"
         )
+
+
+def end_remarks(
+    answer_tokens: Mapping[str, Tokens], tokenizer: Any, stops: int | Sequence[int] | None
+) -> list[str]:
+    """A remark where answers have no token at which generation stops.
+
+    Args:
+        answer_tokens: Answer to its tokens.
+        tokenizer: Its end-of-sequence token counts where the model names none.
+        stops: The model's.
+    """
+    if stops is None:
+        stops = tokenizer.eos_token_id
+    ids = {stops} if isinstance(stops, int) else set(stops or ())
+    if not ids or all(ids.intersection(tokens) for tokens in answer_tokens.values()):
+        return []
+    named = " or ".join(repr(tokenizer.decode([token])) for token in sorted(ids))
+    return [
+        f"generation stops at {named}, which is not trained behind every answer: answers may run "
+        "on to --max-new-tokens"
+    ]
 
 
 def _encode(tokenizer: Any, text: str) -> list[int]:

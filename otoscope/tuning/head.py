@@ -148,6 +148,17 @@ def _is_tied(name: str, revision: str | None) -> bool:
     return bool(getattr(inner, "tie_word_embeddings", False))
 
 
+def stops_of(name: str, revision: str | None) -> Any:
+    """The token or tokens at which a checkpoint stops generating; None where it names none."""
+    from transformers import GenerationConfig
+
+    where: dict[str, Any] = {"revision": revision}
+    try:
+        return GenerationConfig.from_pretrained(name, **where).eos_token_id
+    except OSError:
+        return None
+
+
 def validate_states(features: Features, name: str, revision: str | None) -> Mapping[str, Any]:
     """Checks that cached hidden states are of a checkpoint; gives the description of their model.
 

@@ -26,12 +26,13 @@ from otoscope.tuning.examples import (
     NO_TRAIN,
     TRAINING_SPLITS,
     TrainingExamples,
+    end_remarks,
     examples_of,
     select_rows,
     token_lines,
     validate_answer_tokens,
 )
-from otoscope.tuning.head import OutputLayer, TrainableHead, read_head, validate_states
+from otoscope.tuning.head import OutputLayer, TrainableHead, read_head, stops_of, validate_states
 from otoscope.tuning.trainable import Trainable
 from otoscope.tuning.whole_model import TrainableModel
 
@@ -47,6 +48,7 @@ class TrainingJob:
         about: All that decides the weights beside the config, ready for JSON.
         decode: Tokens to text.
         n_no_effect: Clips left out because their transform has no effect.
+        remarks: On what is trained as an answer, where that is not what the template writes.
     """
 
     trainable: Trainable
@@ -55,6 +57,7 @@ class TrainingJob:
     about: Mapping[str, Any]
     decode: Callable[[Any], str]
     n_no_effect: int
+    remarks: tuple[str, ...] = ()
 
     def listed(self, config: TrainingConfig, n_processes: int) -> list[str]:
         """Lines on the layers, the answers and the clips."""
@@ -65,6 +68,7 @@ class TrainingJob:
             *self.layers.listed(),
             f"{len(self.layers.modules)} layers, {n_parameters:,} trainable parameters",
             *(f"answer    {line}" for line in answers),
+            *(f"note      {remark}" for remark in self.remarks),
             f"{len(split.train):,} clips for training, {len(split.validation):,} for validation",
             f"{config.batch_size} clips a step, {share} by each of {n_processes} process(es)",
         ]
@@ -117,17 +121,20 @@ def job_on_clips(
     loaded, encoder = opened.loaded, opened.encoder
     layers = plan_scope(loaded.model, loaded.family.model_type, config.scope)
     questions = {name: q for plan in planned.plans.values() for name, q in plan.questions.items()}
+    tokenizer = loaded.processor.tokenizer
     tokens: dict[str, tuple[int, ...]] = {}
-    answers = []
+    answers, remarks = [], dict[str, None]()
     for name in rows["question_id"]:
         answer = str(answer_word(questions[name]))
         if answer not in tokens:
             request = planned.fill(name)
             tokens[answer] = tuple(encoder.answer_tokens(request, answer))
-            before, text = encoder.prompt_and_answer(request, answer)
-            texts = None if before is None else (before, text)
-            validate_answer_tokens(answer, tokens[answer], loaded.processor.tokenizer, texts)
+            target = encoder.answer_text(request, answer)
+            texts = None if target.before is None else (target.before, target.text)
+            validate_answer_tokens(answer, tokens[answer], tokenizer, texts)
+            remarks |= dict.fromkeys(target.remarks)
         answers.append((answer, tokens[answer]))
+    remarks |= dict.fromkeys(end_remarks(tokens, tokenizer, loaded.own_generation.eos_token_id))
     examples = examples_of(rows, answers, validation_split, config.seed)
     dropout = DropoutContext(config.seed, reproducible=config.reproducible)
     tuned = add_adapter(loaded.model, layers, config, dropout)
@@ -140,8 +147,9 @@ def job_on_clips(
         examples,
         layers,
         about(described, examples, categories, prompt, validation_split, dataset, "clips"),
-        loaded.processor.tokenizer.decode,
+        tokenizer.decode,
         n_no_effect,
+        tuple(remarks),
     )  # fmt: skip
 
 
@@ -211,6 +219,7 @@ def job_on_states(
         about(described, examples, categories, prompt, validation_split, dataset, "states"),
         tokenizer.decode,
         n_no_effect,
+        tuple(end_remarks(examples.answer_tokens, tokenizer, stops_of(name, revision))),
     )
 
 

@@ -154,7 +154,7 @@ class TestStates:
             clock = type("Clock", (datetime,), {"now": classmethod(lambda c, d=day: c(2027, 1, d))})
             monkeypatch.setattr(transformers.utils.chat_template_utils, "datetime", clock)
             found[day] = seen.extract([question()], ["text.1", "text.2"]).states
-            assert "Today: 01 Jan 2026<" in opened.encoder.prompt_and_answer(question(), "up")[0]
+            assert "Today: 01 Jan 2026<" in opened.encoder.answer_text(question(), "up").before
         np.testing.assert_array_equal(found[1]["text.2"], found[2]["text.2"])
         assert seen.description["chat_template_date"] == "2026-01-01T12:00:00"
         assert (

@@ -104,6 +104,37 @@ class TestListing:
         assert "16 clips a step, 16 by each of 1 process(es)" in output
         assert not (tmp_path / "a").exists()
 
+    @pytest.mark.parametrize(
+        ("end", "stops", "named"),
+        [("<|im_end|>", None, ["writes no end token behind an answer; '<|im_end|>' is added\n"]),
+         (None, None, ["neither the chat template nor the tokenizer has an end token"]),
+         ("<|im_end|>", 3, ["'<|im_end|>' is added\n", "note      generation stops at"])],
+    )  # fmt: skip
+    def test_a_template_without_an_end_is_told(self, data, tmp_path, end, stops, named):
+        made, processor = tiny.audioflamingo3()
+        processor.chat_template = tiny.CHAT.replace("PLACEHOLDER", "<sound>").replace(tiny.END, "")
+        processor.tokenizer.eos_token = end
+        made.generation_config.eos_token_id = stops
+        folder = tiny.save((made, processor), tmp_path / "tiny")
+        output = called(tmp_path / "a", folder, "--dry-run", data=data)
+        for part in named:
+            assert part in output
+        assert output.count("note      ") == len(named)
+        assert "'N' 'o' 'n' 'e'" not in output
+
+    def test_what_the_template_puts_before_an_answer_is_trained_too(self, data, tmp_path):
+        made, processor = tiny.audioflamingo3()
+        turn = "{{ message['role'] }}\n"
+        processor.chat_template = tiny.CHAT.replace("PLACEHOLDER", "<sound>").replace(
+            turn,
+            turn + "{% if message['role'] == 'assistant' %}{{ '<think></think> ' }}{% endif %}",
+        )
+        folder = tiny.save((made, processor), tmp_path / "tiny")
+        output = called(tmp_path / "a", folder, data=data)
+        assert "increase  '<' 't' 'h' 'i' 'n' 'k' '>' '<' '/' 't'" in output
+        assert "'>' ' ' 'i' 'n' 'c' 'r' 'e' 'a' 's' 'e' '<|im_end|>' '\\n'\n" in output
+        assert "note      " not in output
+
     def test_the_published_split(self, data, checkpoint, tmp_path):
         output = called(tmp_path / "a", checkpoint, "--validation", "paper", "--dry-run", data=data)
         # a tenth of 8 clips of each label is, rounded, one

@@ -4,7 +4,13 @@ import pytest
 import tiny
 
 from otoscope.tuning.config import TuningError
-from otoscope.tuning.examples import examples_of, select_rows, token_lines, validate_answer_tokens
+from otoscope.tuning.examples import (
+    end_remarks,
+    examples_of,
+    select_rows,
+    token_lines,
+    validate_answer_tokens,
+)
 from tests.tuning.tiny_training import LABELS, rows
 
 TOKENS = {"decrease": (1, 5, 9), "increase": (2, 6, 9)}
@@ -106,6 +112,26 @@ class TestTokens:
         )
         lines = token_lines({"increase": self.ids(tokenizer, "in<|im_end|>")}, tokenizer.decode)
         assert lines == ["increase  'i' 'n' '<|im_end|>'"]
+
+    def test_what_the_template_writes_before_the_word_is_taken(self, tokenizer):
+        answer = "<think>\n\n</think>\n\nincrease<|im_end|>"
+        validate_answer_tokens("increase", self.ids(tokenizer, answer), tokenizer, ("?\n", answer))
+
+    @pytest.mark.parametrize(
+        ("stops", "named"),
+        [(None, []), ("<|im_end|>", []), (["<|endoftext|>", "<|im_end|>"], []),
+         ("<|endoftext|>", ["stops at '<|endoftext|>', which is not trained"]),
+         (["<|AUDIO|>", "<|endoftext|>"], ["'<|AUDIO|>'"])],
+    )  # fmt: skip
+    def test_answers_at_which_generation_would_not_stop_are_told(self, tokenizer, stops, named):
+        ids = None if stops is None else tokenizer.convert_tokens_to_ids(stops)
+        tokens = {"up": self.ids(tokenizer, "up<|im_end|>\n")}
+        for remark, part in zip(end_remarks(tokens, tokenizer, ids), named, strict=True):
+            assert part in remark
+
+    def test_one_answer_without_an_end_is_enough(self, tokenizer):
+        tokens = {"up": self.ids(tokenizer, "up<|im_end|>"), "down": self.ids(tokenizer, "down")}
+        assert len(end_remarks(tokens, tokenizer, None)) == 1
 
     @pytest.mark.parametrize("text", ["", "decrease<|im_end|>"])
     def test_tokens_that_spell_something_else_are_rejected(self, tokenizer, text):
