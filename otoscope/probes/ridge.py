@@ -77,9 +77,11 @@ def ridge(
     signs = np.where(labels, 1.0, -1.0)
     rows_of = [np.flatnonzero(member == k) for k in range(len(names))]
     test_rows_of = [np.flatnonzero(test_sources == name) for name in names]
+    # without any variance, as of a token that is the same in all rows, every penalty gives the mean
+    unit = at.variances.mean() if at.variances.size else 1.0
     tried = [
         _without_own_source(at, signs, rows_of, test_rows_of, penalty)
-        for penalty in np.array(penalties) * at.variances.mean()
+        for penalty in np.array(penalties) * unit
     ]
     best = np.argmin([squared_error for squared_error, _ in tried], axis=0)
     scores = np.stack([tried[b][1][:, k] for k, b in enumerate(best)], axis=1)

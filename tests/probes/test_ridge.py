@@ -39,6 +39,15 @@ def test_leaving_a_source_out_is_the_same_as_fitting_without_it(width, penalty):
     assert found.scores[:, 0] == pytest.approx(expected, abs=1e-8)
 
 
+@pytest.mark.parametrize("width", [3, 70])
+def test_features_that_never_vary_predict_the_mean_of_the_other_sources(width):
+    sources = np.repeat(["a", "b"], 4)
+    labels = np.array([True] * 6 + [False] * 2)  # +1 on average for a, 0 for b
+    features = np.zeros((8, width))
+    found = ridge(features, labels[:, None], sources, features, sources)
+    assert found.scores[:, 0] == pytest.approx([0.0] * 4 + [1.0] * 4)
+
+
 def test_rows_of_elsewhere_are_predicted_without_their_source_too():
     features, labels, sources = rows(8, 6)
     test, _, test_sources = rows(10, 6, seed=1)  # s8 and s9 are not among the training sources

@@ -1,7 +1,5 @@
 """`sources`: the source clips of a corpus."""
 
-import csv
-import sys
 from typing import Annotated
 
 import typer
@@ -12,6 +10,7 @@ from builders.vocalgrad.planning.build_plan import limited_sources
 from builders.vocalgrad.planning.estimate import sources_without_audio
 from otoscope.acoustics import codec
 from otoscope.progress import ProgressBars
+from otoscope.reports.tables import csv_text
 
 DURATION = "duration_s"
 LISTED = (
@@ -34,11 +33,11 @@ def list_sources(*, options: CorpusOptions) -> None:
     else:
         progress = ProgressBars(write_line=lambda line: typer.echo(line, err=True))
         sources = open_corpus(options, progress).sources
-    writer = csv.writer(sys.stdout)
-    writer.writerow(LISTED)
-    for s in limited_sources(sources, options.limit_sources):
-        known = {DURATION: _duration_s(s)}
-        writer.writerow([known.get(name, getattr(s, name, "")) for name in LISTED])
+    rows = [
+        {name: str(getattr(s, name, "")) for name in LISTED} | {DURATION: _duration_s(s)}
+        for s in limited_sources(sources, options.limit_sources)
+    ]
+    typer.echo(csv_text(LISTED, rows), nl=False)
 
 
 def _duration_s(clip: SourceClip) -> str:

@@ -247,6 +247,15 @@ def test_a_list_has_what_is_known_of_speakers(call, tmp_path):
     assert found == [("female", "Scottish"), ("", "")]
 
 
+def test_a_list_holds_nothing_that_a_spreadsheet_or_a_terminal_runs(call, speech):
+    table = "file_name,transcript\nclip0.wav,=1+1\nclip1.wav,a\x1b[31m\n"
+    (speech / "listed.csv").write_text(table)
+    listed = ("--source", f"folder:{speech}", "--metadata", speech / "listed.csv")
+    _, printed, _ = call("sources", "list", *listed)
+    lines = list(csv.DictReader(io.StringIO(printed)))
+    assert [line["transcript"] for line in lines] == ["'=1+1", "a\\x1b[31m"]
+
+
 def test_voices_are_listed_without_a_word_synthesised(call, tmp_path, monkeypatch):
     def synthesise(*given, **named):
         raise AssertionError("nothing needs to be synthesised for a list")
