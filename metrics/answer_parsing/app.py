@@ -1,6 +1,7 @@
 """A page to try the parsers: one answer a line."""
 
 import json
+from pathlib import Path
 
 import evaluate
 import gradio as gr
@@ -12,7 +13,7 @@ ANSWERS = "Increase\nIt decreases.\nBoth increase and decrease.\nI cannot tell."
 
 def score(answers: str, parser: str) -> str:
     """Results for a text with one answer a line."""
-    metric = evaluate.load("answer_parsing.py")
+    metric = evaluate.load(str(Path(__file__).with_name("answer_parsing.py")))
     return json.dumps(metric.compute(predictions=answers.splitlines(), parser=parser), indent=2)
 
 

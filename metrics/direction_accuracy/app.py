@@ -1,6 +1,7 @@
 """A page to try the metric on: one answer a line, and its true direction."""
 
 import json
+from pathlib import Path
 
 import evaluate
 import gradio as gr
@@ -11,7 +12,7 @@ REFERENCES = "increase\nincrease\ndecrease"
 
 def score(answers: str, references: str) -> str:
     """Results for texts with one entry a line."""
-    metric = evaluate.load("direction_accuracy.py")
+    metric = evaluate.load(str(Path(__file__).with_name("direction_accuracy.py")))
     result = metric.compute(predictions=answers.splitlines(), references=references.split())
     return json.dumps(result, indent=2)
 

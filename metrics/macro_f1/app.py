@@ -1,6 +1,7 @@
 """A page to try the metric on: one answer a line, and its true label."""
 
 import json
+from pathlib import Path
 
 import evaluate
 import gradio as gr
@@ -12,7 +13,7 @@ PARSER_LABELS = {"ternary": ["decrease", "increase", "constant"], "yes_no": ["no
 
 def score(answers: str, references: str, parser: str) -> str:
     """Results for texts with one entry a line."""
-    metric = evaluate.load("macro_f1.py")
+    metric = evaluate.load(str(Path(__file__).with_name("macro_f1.py")))
     result = metric.compute(
         predictions=answers.splitlines(),
         references=references.split(),

@@ -5,7 +5,10 @@ import doctest
 import inspect
 import json
 import re
+import runpy
+import sys
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 import yaml
@@ -75,6 +78,18 @@ def test_is_short(folder):
 def test_app_is_one_that_a_space_can_run(folder):
     tree = ast.parse((folder / "app.py").read_text(encoding="utf-8"))
     assert any(isinstance(node, ast.If) for node in tree.body), "launch only when run"
+
+
+def test_app_scores_from_any_folder(folder, load_metric, tmp_path, monkeypatch):
+    # gradio is replaced: only the page's own function is of interest
+    monkeypatch.setitem(sys.modules, "gradio", MagicMock())
+    monkeypatch.chdir(tmp_path)
+    page = runpy.run_path(str(folder / "app.py"))
+    given = {"answers": "increase\nIt decreases.", "references": "increase\nincrease"}
+    given["parser"] = "ternary"
+    asked = inspect.signature(page["score"]).parameters
+    result = json.loads(page["score"](**{name: given[name] for name in asked}))
+    assert (result["n"], result["n_parsed"]) == (2, 2)
 
 
 @pytest.mark.parametrize(

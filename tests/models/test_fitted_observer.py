@@ -153,11 +153,12 @@ class TestDamagedFiles:
         saved.write_text(json.dumps(content | changed))
         return str(saved)
 
-    @pytest.mark.parametrize("version", ["0.1.0", "0.2.0", __version__])
+    @pytest.mark.parametrize("version", ["0.3.0", __version__])
     def test_a_version_with_the_same_measures_is_read(self, saved, version):
         open_fitted(self.changed(saved, otoscope_version=version))
 
-    @pytest.mark.parametrize("change", [{"otoscope_version": "0.0.1"}, {"schema": 2}])
+    # until 0.2 the cue of voice clarity was the bandwidth, since then the roll-off
+    @pytest.mark.parametrize("change", [{"otoscope_version": "0.2.0"}, {"schema": 2}])
     def test_other_measures_are_not_taken_for_these(self, saved, change):
         with pytest.raises(ModelError, match=rf"may differ from those of {__version__}; fit it"):
             open_fitted(self.changed(saved, **change))
