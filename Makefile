@@ -12,9 +12,13 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 .PHONY: demo listener test test-slow check bench clean
 
 demo: $(VENV)/can-build  ## A small VocalGrad, both profiles, from voices that ship in packages
+	@echo "some five minutes on two cores: two datasets of 12 voices, and pages about them"
 	$(BUILD) --profile paper --out $(DEMO)
 	$(BUILD) --profile controlled --out $(DEMO)-controlled
 	$(BIN)/python -m builders.vocalgrad compare $(DEMO) $(DEMO)-controlled --out demo/index.html
+	@echo "to look at and listen to: demo/index.html"
+	@echo "next: source $(VENV)/bin/activate"
+	@echo "      otoscope run perception --dataset $(DEMO) --model observer --out runs/observer"
 
 LISTENING := $(BIN)/python -m builders.vocalgrad build --source voices:12 --splits train,test --no-beeps --verify none --categories volume,background_noise,audio_roughness,voice_clarity,voice_vibration,echo
 listener: $(VENV)/ready  ## A tiny audio language model that answers about volume and noise only

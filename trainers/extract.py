@@ -1,6 +1,6 @@
 """Caches a model's hidden states at named sites, for every question of a dataset.
 
-accelerate launch -m trainers.extract --dataset ./vocalgrad --model transformers:PATH_OR_ID@REV \
+python -m trainers.extract --dataset ./vocalgrad --model transformers:PATH_OR_ID@REV \
     --sites mel,pre_llm,audio.last,text.* --out features/qwen2
 
 Interrupted or killed, the same command resumes with the unfinished block; other --sites add to the
@@ -65,7 +65,7 @@ def extract(
 ) -> None:
     """Extracts hidden states at named sites for every question of a dataset.
 
-    accelerate launch -m trainers.extract --dataset ./vocalgrad --out features/qwen2
+    python -m trainers.extract --dataset ./vocalgrad --out features/qwen2
     --model transformers:PATH_OR_ID@REV --sites mel,pre_llm,text.*
 
     The same command resumes where it stopped. Other --sites add to the folder.

@@ -1,7 +1,7 @@
 """Linear-probe accuracy at each site and in each category, from extracted features.
 
-accelerate launch -m trainers.linear_probe --features features/qwen2 --out probes/qwen2
-accelerate launch -m trainers.linear_probe --features features/qwen2 --out probes/qwen2-grouped \
+python -m trainers.linear_probe --features features/qwen2 --out probes/qwen2
+python -m trainers.linear_probe --features features/qwen2 --out probes/qwen2-grouped \
     --probe-split grouped --seeds 1234,1235,1236
 
 Probes are trained on CPUs: they read their features once, and need no GPU. Of several processes
@@ -67,7 +67,7 @@ def linear_probe(
 ) -> None:
     """Trains linear probes on extracted features, and writes their tables.
 
-    accelerate launch -m trainers.linear_probe --features features/qwen2 --out probes/qwen2
+    python -m trainers.linear_probe --features features/qwen2 --out probes/qwen2
 
     The same command resumes where it stopped. Other --sites and --categories add to the folder.
     """

@@ -138,6 +138,8 @@ def listener(
 
     python -m trainers.listener --dataset demo/listening/paper --out demo/listener
     """
+    from otoscope.reports.terminal import shell_word
+
     config = ListenerConfig(
         tuple(category or CATEGORIES), overlaid, steps, train_batch_size, learning_rate, seed=seed,
         size={"width": width, "n_decoder_layers": layers, "n_mels": mels, "window_s": window_s},
@@ -149,7 +151,10 @@ def listener(
             f"[{100 * share['low']:.1f}, {100 * share['high']:.1f}] right, of {share['n']:,} clips "
             f"of {share['n_sources']} sources not trained on"
         )
-    typer.echo(f"next: otoscope run perception --model transformers:{out} …")
+    typer.echo(
+        f"next: otoscope run perception --dataset {shell_word(dataset)} "
+        f"--model {shell_word(f'transformers:{out}')} --out runs/listener"
+    )
 
 
 def train_listener(dataset: str, config: ListenerConfig, out: Path) -> dict[str, Any]:

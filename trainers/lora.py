@@ -106,7 +106,7 @@ def lora(
     """Fine-tunes a model to name the direction of a change, and writes the adapter with its card.
 
     \b
-    accelerate launch -m trainers.lora --dataset ./vocalgrad \\
+    python -m trainers.lora --dataset ./vocalgrad \\
         --model transformers:PATH_OR_ID@REV --category volume \\
         --scope all_linear --out adapters/volume
     accelerate launch --multi_gpu --num_processes 2 --num_machines 1 \\

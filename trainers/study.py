@@ -1,6 +1,6 @@
 """A whole study of one model: its answers, its hidden states, and what fine-tuning changes.
 
-accelerate launch -m trainers.study study.yaml
+python -m trainers.study study.yaml
 
 Runs the model, extracts hidden states, probes them, fine-tunes it on one category at a time, runs
 and probes each fine-tuned model, and writes a report. Every step is a command in a process of its
@@ -235,7 +235,7 @@ def study(
 ) -> None:
     """Runs, extracts, probes, fine-tunes and runs again; ends in a report.
 
-    accelerate launch -m trainers.study trainers/study.yaml
+    python -m trainers.study trainers/study.yaml
     python -m trainers.study trainers/study.yaml --dry-run
     """
     from trainers.study_config import read_study_config

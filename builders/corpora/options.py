@@ -161,7 +161,9 @@ def verify_corpus(options: CorpusOptions, progress: Progress = SILENT) -> Verifi
         LookupError: There is no list for this kind.
         CorpusError: The corpus takes no such option, or cannot be read.
     """
-    if options.kind not in CORPORA and Path(options.source).expanduser().is_dir():
+    if options.kind not in CORPORA and (
+        "/" in options.source or Path(options.source).expanduser().is_dir()
+    ):
         options = replace(options, source=f"vctk:{options.source}")
     verification: Verification = _call(VERIFIERS, options, progress)
     return verification

@@ -26,6 +26,7 @@ from otoscope.acoustics.contrasts import contrast_title
 from otoscope.acoustics.gradients import attribute_of
 from otoscope.errors import first_names
 from otoscope.progress import Progress
+from otoscope.reports.terminal import shell_word
 from otoscope.statistics.method_names import CLUSTERED
 
 
@@ -59,8 +60,11 @@ def finish(
         f"{len(omitted_sources(planned))} left out of the corpus (the card says why), "
         f"{len(planned.survey.doubtful)} with a span in doubt, "
         f"{n_no_effect:,} clips with no effect at their rate",
-        f'load it: load_dataset("{folder}", "{first}")',
+        f"load it: load_dataset({str(folder)!r}, {first!r})"
+        '.cast_column("audio", Audio(decode=False))',
         f"its page: {page}",
+        f"next: otoscope run perception --dataset {shell_word(folder)} --model observer "
+        "--out runs/observer",
     ]
     if build.changed:
         lines.insert(

@@ -22,6 +22,7 @@ from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.measures import ClipAnalysis
 from otoscope.audits.items import Items, open_items
 from otoscope.audits.opening import DatasetError, DatasetLike, dataset_name, splits_in
+from otoscope.audits.splits import HOW_TO_BUILD_TRAIN
 from otoscope.errors import InvalidValue
 from otoscope.models.fitted_observer import (
     FittedObserverModel,
@@ -35,10 +36,6 @@ from otoscope.progress import Progress
 from otoscope.prompts.labels import ItemRow, label_of
 from otoscope.statistics.intervals import Interval, clustered_interval
 
-WAY_OUT = (
-    "build one that has it: python -m builders.vocalgrad build --source voices:40 "
-    "--splits train,test --out ./vocalgrad"
-)
 LEAST_GROUPS = 3  # one left out, and two to choose the shrinkage by
 
 
@@ -98,14 +95,14 @@ def fit_observer(
     items = open_items(dataset, configs, split=split, revision=revision)
     rows = [row for row in items.rows if row["category"] in GRADIENTS]
     if not rows:
-        raise DatasetError(f"{name}: split {split!r} has no clips to fit; {WAY_OUT}")
+        raise DatasetError(f"{name}: split {split!r} has no clips to fit; {HOW_TO_BUILD_TRAIN}")
     sources, speakers = _distinct(map(source_of, rows)), _distinct(map(speaker_of, rows))
     for other in others:
         other_rows = open_items(dataset, configs, split=other, revision=revision).rows
         if shared := overlap(other_rows, sources, speakers):
             raise DatasetError(
                 f"{name}: splits {split!r} and {other!r} share {shared}; an observer "
-                f"fitted to them proves nothing there; {WAY_OUT}"
+                f"fitted to them proves nothing there; {HOW_TO_BUILD_TRAIN}"
             )
     by_speaker = len(speakers) >= LEAST_GROUPS and all(map(speaker_of, rows))
     by_category: dict[str, list[ItemRow]] = defaultdict(list)
@@ -156,7 +153,8 @@ def _other_splits(
     for name in wanted:
         if name not in there:
             raise DatasetError(
-                f"{dataset} has no split {name!r} to fit, only {', '.join(there)}; {WAY_OUT}"
+                f"{dataset} has no split {name!r} to fit, only {', '.join(there)}; "
+                f"{HOW_TO_BUILD_TRAIN}"
             )
     return [name for name in there if name not in wanted]
 

@@ -20,6 +20,11 @@ from otoscope.errors import first_names
 from otoscope.models.base import Request
 from otoscope.prompts.labels import LABEL_NAMES
 
+HOW_TO_BUILD_TRAIN = (
+    "build one that has it, from the clone's root: python -m builders.vocalgrad build "
+    "--source voices:12 --splits train,test --out vocalgrad-train"
+)
+
 
 @dataclass(frozen=True)
 class Splits:

@@ -109,9 +109,9 @@ class LostBandwidth(NamedTuple):
         if not self.n_affected:
             return ""
         return (
-            f"{self.n_affected} of {self.n_clips} clips have content above {self.limit_hz:g} Hz, "
-            f"which an input of {2 * self.limit_hz:g} Hz leaves out (up to {self.worst_db:.1f} dB "
-            "of a clip's power)"
+            f"{self.n_affected} of {self.n_clips} checked clips have content above "
+            f"{self.limit_hz:g} Hz, which an input of {2 * self.limit_hz:g} Hz leaves out "
+            f"(up to {self.worst_db:.1f} dB of a clip's power)"
         )
 
 

@@ -6,6 +6,7 @@ recolour or overwrite the lines around it, and `[red]` would vanish as markup.
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -33,6 +34,15 @@ def visible(text: str) -> str:
     'a\\x1b[31mb\\n\\u202ec'
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def shell_word(text: object) -> str:
+    """One word of a command to copy: quoted where a shell would split or expand it.
+
+    >>> shell_word("runs/a"), shell_word("my runs/a")
+    ('runs/a', "'my runs/a'")
+    """
+    return shlex.quote(visible(str(text)))
 
 
 def indented(text: str, before: str) -> str:

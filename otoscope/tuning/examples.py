@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from otoscope.audits.splits import HOW_TO_BUILD_TRAIN
 from otoscope.tuning.config import TuningError
 from otoscope.tuning.splits import VALIDATION_SPLITS, TrainValidationSplit
 
 TRAINING_SPLITS = ("train", "validation")
-NO_TRAIN = (
-    "and what a model is tested on must not be trained on; build one: python -m builders.vocalgrad "
-    "build --source voices:40 --splits train,test --out ./vocalgrad"
-)
+NO_TRAIN = f"and what a model is tested on must not be trained on; {HOW_TO_BUILD_TRAIN}"
 HASHED = ("id", "category", "label_name", "prompt", "audio_sha256")
 
 Tokens = tuple[int, ...]

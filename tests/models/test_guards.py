@@ -138,7 +138,7 @@ class TestInaudible:
         found = lost_bandwidth(16_000, [tones("a", (1000, 0.5), (12_000, 0.05))])
         assert (found.n_clips, found.n_affected, found.limit_hz) == (1, 1, 8000)
         assert found.worst_db == pytest.approx(10 * math.log10(1 / 101), abs=0.01)
-        assert "1 of 1 clips have content above 8000 Hz" in found.message
+        assert "1 of 1 checked clips have content above 8000 Hz" in found.message
 
     def test_what_is_far_below_counts_as_none(self):
         quiet, audible = (10 ** ((AUDIBLE_DB + db) / 20) * 0.5 for db in (-3, 3))

@@ -98,3 +98,11 @@ def test_lengths_that_differ_are_named():
     features, labels, sources = rows(3, 5)
     with pytest.raises(ValueError, match="12 rows, 11 labels"):
         ridge(features, labels[1:, None], sources, features, sources)
+
+
+def test_rows_that_are_all_the_same_are_predicted_by_the_mean_label_of_other_sources():
+    # b and c have +, -, - (mean -1/3), a and c have +, +, - (1/3), and all +, +, +, -, - (1/5)
+    labels = np.array([True, True, True, False, False])[:, None]
+    sources = np.array(["a", "a", "b", "b", "c"])
+    found = ridge(np.zeros((5, 2)), labels, sources, np.zeros((3, 2)), np.array(["a", "b", "d"]))
+    assert found.scores[:, 0] == pytest.approx([-1 / 3, 1 / 3, 1 / 5])

@@ -95,7 +95,7 @@ def preview(planned: Any, model: Any) -> str:
 def summary(progress: Any, out: Path) -> str:
     """The state of a run."""
     from otoscope.models.retrying import NOT_FINAL
-    from otoscope.reports.terminal import visible
+    from otoscope.reports.terminal import shell_word, visible
 
     again = sum(progress.statuses.get(status, 0) for status in NOT_FINAL)
     done = progress.n_before + progress.n_answered - again
@@ -125,7 +125,7 @@ def summary(progress: Any, out: Path) -> str:
     attempted = progress.n_before + progress.n_answered
     if attempted and attempted == progress.n_planned and (result := _result(out)):
         lines.append(result)
-    lines.append(f"next: otoscope report {visible(str(out))}")
+    lines.append(f"next: otoscope report {shell_word(out)}")
     return "\n".join(lines)
 
 

@@ -6,8 +6,10 @@ No connection can be made, and torchcodec cannot be imported.
 import hashlib
 import io
 import json
+import re
 import socket
 import sys
+from pathlib import Path
 
 DECODE_EVERY = 25
 
@@ -47,9 +49,19 @@ def seen(dataset):
     return rows
 
 
+def card_example():
+    """Length and rate that the card's own Python code reads."""
+    text = Path("vocalgrad/README.md").read_text(encoding="utf-8")
+    names = {}
+    for block in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        exec(block, names)
+    return [len(names["samples"]), names["sampling_rate"]]
+
+
 def main():
     configs = sys.argv[1:] or get_dataset_config_names("vocalgrad")
     found = {"default": seen(load_dataset("vocalgrad", split="test")), "configs": {}}
+    found["card"] = card_example()
     for config in configs:
         for split in get_dataset_split_names("vocalgrad", config):
             plain = load_dataset("vocalgrad", config, split=split)

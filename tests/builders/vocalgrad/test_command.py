@@ -56,7 +56,8 @@ def test_a_build(call, speech, tmp_path):
     code, printed, _ = call("build", "--source", f"folder:{speech}", "--out", out, *QUICK)
     assert code == 0
     assert "98 rows in 3 files, 98 made now; 1 left out of the corpus" in printed
-    assert f'load_dataset("{out}", "volume")' in printed
+    assert f"load it: load_dataset({str(out)!r}, 'volume').cast_column(" in printed
+    assert f"next: otoscope run perception --dataset {out} --model observer --out " in printed
     assert {path.split("/")[0] for path in contents(out)} == {
         "README.md", "index.html", "volume", "echo", "source",
     }  # fmt: skip
@@ -298,6 +299,7 @@ def test_verify_of_what_has_no_list_and_of_what_is_no_corpus(call, tmp_path):
         ("cv-spontaneous:x", "no corpus with a published list of clips named 'cv-spontaneous'"),
         (tmp_path, "holds no speaker-info.txt, so it is not a VCTK folder"),
         (f"vctk:{tmp_path}", "holds no speaker-info.txt, so it is not a VCTK folder"),
+        (tmp_path / "gone", f"there is no folder '{tmp_path / 'gone'}'"),
         ("loquacious", "pin it with a revision"),
     ):
         code, _, printed = call("sources", "verify", arguments)

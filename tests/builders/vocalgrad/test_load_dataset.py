@@ -87,6 +87,11 @@ def test_all_is_what_one_gets_without_asking(loaded):
     assert loaded["default"] == loaded["configs"]["all/test"]["rows"]
 
 
+def test_the_example_of_the_card_reads_the_first_row(built, loaded):
+    first, *_ = on_disk(built.folder, TWO[:1], "test")
+    assert loaded["card"] == first[3:5]
+
+
 def test_columns_survive_the_way_through_the_library(loaded):
     for name, found in loaded["configs"].items():
         assert found["columns"] == COLUMNS
