@@ -22,7 +22,8 @@ BELOW: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PURE, ()),
     "acoustics": ("statistics",),
     "speech": (),
-    "models": ("acoustics", *PURE),
+    "tables": (),
+    "models": ("acoustics", *PURE, "tables"),
 }
 BELOW["representations"] = (*BELOW["models"], "models")
 BELOW["probes"] = (*BELOW["representations"], "representations")

@@ -154,5 +154,5 @@ def _amount(cell: Any, where: str) -> float | None:
     except (TypeError, ValueError):
         amount = math.nan
     if not 0 <= amount < math.inf:
-        raise ModelError(f"{where} is {short(repr(cell))}, which is no price")
+        raise ModelError(f"{where} is {short(repr(cell))}, which is not a price")
     return amount

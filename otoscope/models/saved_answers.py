@@ -98,7 +98,7 @@ def number_in(row: SavedRow, column: str, where: str) -> int | None:
     if math.isnan(number):
         return None
     if abs(number) >= INT64 or not number.is_integer():
-        raise ModelError(f"{where}: {column} is {short(repr(value))}, which is no whole number")
+        raise ModelError(f"{where}: {column} is {short(repr(value))}, which is not a whole number")
     return int(number)
 
 

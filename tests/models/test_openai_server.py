@@ -640,7 +640,7 @@ class TestCost:
     def test_a_table_holds_numbers(self, amount, tmp_path):
         prices = tmp_path / "prices.csv"
         prices.write_text(f"model,text_in\ntiny-lalm,{amount}\n")
-        with pytest.raises(ModelError, match="is no price"):
+        with pytest.raises(ModelError, match="is not a price"):
             open_openai("tiny", base_url="http://localhost:1/v1", prices=prices)
 
     def test_an_unknown_model_has_no_cost(self):

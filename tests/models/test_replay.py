@@ -282,7 +282,7 @@ NESTED = "[" * 100_000 + "]" * 100_000
 @pytest.mark.parametrize(
     ("field", "message"),
     [
-        ('"n_tokens_in": 1e400', "line 1: n_tokens_in is 'inf', which is no whole number"),
+        ('"n_tokens_in": 1e400', "line 1: n_tokens_in is 'inf', which is not a whole number"),
         ('"n_tokens_out": 1' + "0" * 400, "line 1: n_tokens_out is '1000"),
         ('"attempt": -1e400', "line 1: attempt is '-inf'"),
         ('"status": 1e400', "line 1: status inf is none of"),

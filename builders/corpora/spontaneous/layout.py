@@ -86,7 +86,7 @@ def read_locale(name: str, table: Path, *, below_s: float) -> Locale:
         CorpusError: The table cannot be read, or lacks a column.
     """
     folder = table.parent / AUDIO_FOLDER
-    header, rows = read_table(table)
+    header, rows = read_tsv(table)
     column = next((c for c in DURATION if c in header), "")
     missing = [c for c in COLUMNS if c not in header] + ([] if column else [DURATION[0]])
     if missing:
@@ -119,7 +119,7 @@ def read_locale(name: str, table: Path, *, below_s: float) -> Locale:
     return Locale(name, table.parent.name, len(rows), tuple(clips.values()), dict(excluded))
 
 
-def read_table(path: Path) -> tuple[list[str], list[dict[str, str]]]:
+def read_tsv(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     """The columns and rows of a tab-separated file, whether it quotes its cells or not.
 
     Releases do not document it. Quotes count where they keep a row on its line, or where reading

@@ -15,7 +15,7 @@ from builders.corpora.base import CorpusError
 from builders.corpora.reading.partition import carve_validation
 from builders.corpora.reading.resampled import resample
 from builders.corpora.spontaneous import selection as spontaneous_selection
-from builders.corpora.spontaneous.layout import read_locale, read_table
+from builders.corpora.spontaneous.layout import read_locale, read_tsv
 from builders.corpora.spontaneous.opening import open_spontaneous
 from builders.corpora.spontaneous.selection import draw_clips
 from builders.vocalgrad.planning.survey import survey
@@ -352,7 +352,7 @@ class TestTable:
     def read(self, tmp_path, text):
         path = tmp_path / "table.tsv"
         path.write_bytes(text.encode())
-        return read_table(path)[1]
+        return read_tsv(path)[1]
 
     def test_quotes_that_are_quoting(self, tmp_path):
         rows = self.read(tmp_path, 'a\tb\r\n1\t"he said ""yes"""\r\n\r\n2\tplain\r\n')
@@ -383,9 +383,9 @@ class TestTable:
             read_locale("cdo", path, below_s=30.0)
         path.write_bytes(b"\xff\xfe\x00")
         with pytest.raises(CorpusError, match="is not UTF-8 text"):
-            read_table(path)
+            read_tsv(path)
         with pytest.raises(CorpusError, match="No such file"):
-            read_table(tmp_path / "none.tsv")
+            read_tsv(tmp_path / "none.tsv")
 
 
 class TestResampled:
