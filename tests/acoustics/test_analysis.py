@@ -7,8 +7,8 @@ from synthetic_speech import speech_pcm
 from otoscope.acoustics.confounds import measured_in
 from otoscope.acoustics.contrasts import contrasts
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.acoustics.measures import MEASURES, ClipAnalysis, analysis
-from otoscope.acoustics.measures.base import power_spectra, quantile
+from otoscope.acoustics.measures import MEASURES, ClipAnalysis, analysis, levels
+from otoscope.acoustics.measures.base import over_spectra, quantile
 from otoscope.acoustics.measures.levels import roll_off
 from otoscope.acoustics.measures.voice import pace
 from otoscope.acoustics.spans import Span
@@ -46,14 +46,14 @@ def test_what_is_shared_is_computed_once(monkeypatch):
     made, tracked = [], []
 
     def counted(*arguments):
-        made.append(arguments[2:])
-        return power_spectra(*arguments)
+        made.append(arguments[2])
+        return over_spectra(*arguments)
 
     def pitch(clip):
         tracked.append(clip)
         return MEASURES["pitch"](clip)
 
-    monkeypatch.setattr(analysis, "power_spectra", counted)
+    monkeypatch.setattr(analysis, "over_spectra", counted)
     shared = ClipAnalysis(*clip())
     for _ in range(2):
         shared.once(GRADIENTS["echo"].cue)
@@ -61,7 +61,7 @@ def test_what_is_shared_is_computed_once(monkeypatch):
         contrasts(shared, measured_in("echo"))
     # windows of 20 ms for echo, 28 ms for tempo, 32 ms for level of the floor and of the high
     # band, 50 ms for bandwidth: four lengths, four computations
-    assert sorted(m[0] for m in made) == [0.02, 0.028, 0.032, 0.05]
+    assert sorted(made) == [0.02, 0.028, 0.032, 0.05]
     assert len(tracked) == 1
 
 
@@ -69,7 +69,7 @@ def test_what_is_shared_is_computed_once(monkeypatch):
 @pytest.mark.parametrize(
     ("rate", "length_s", "hop_s"), [(16_000, 0.032, 0.016), (44_100, 0.05, 0.01)]
 )
-def test_power_spectra_are_those_of_the_formula(rate, length_s, hop_s, highest_hz):
+def test_spectra_are_those_of_the_formula(rate, length_s, hop_s, highest_hz):
     speech = np.random.default_rng(0).standard_normal(rate)
     length, hop = round(length_s * rate), round(hop_s * rate)
     # |DFT of the windowed samples|² · 2 / (n_fft · sum of the window's squares), n_fft a power of 2
@@ -80,10 +80,11 @@ def test_power_spectra_are_those_of_the_formula(rate, length_s, hop_s, highest_h
         [np.abs(np.fft.rfft(speech[s : s + length] * taper, n_fft)) ** 2 for s in starts]
     )
     plain *= 2 / (n_fft * np.sum(taper**2))
-    place, power, hz = power_spectra(speech, rate, length_s, hop_s, highest_hz)
+    place, power = over_spectra(speech, rate, length_s, hop_s, lambda p, hz: p, highest_hz)
+    _, hz = over_spectra(speech, rate, length_s, hop_s, lambda p, hz: 0 * p + hz, highest_hz)
     n_bins = n_fft // 2 + 1 if highest_hz == np.inf else int(np.ceil(2000 * n_fft / rate)) + 1
     np.testing.assert_allclose(power, plain[:, :n_bins], rtol=1e-3, atol=1e-9)
-    np.testing.assert_allclose(hz, np.arange(n_bins) * rate / n_fft)
+    np.testing.assert_allclose(hz[0], np.arange(n_bins) * rate / n_fft)
     np.testing.assert_allclose(place, (np.array(starts) + length / 2) / rate)
 
 
@@ -113,3 +114,32 @@ def test_bandwidth_leaves_out_what_is_faint_and_roll_off_does_not():
     # octaves re 1 kHz: log2(6) = 2.585, and log2(1) = 0
     np.testing.assert_allclose(roll_off(whole).value, np.log2(6), atol=0.02)
     np.testing.assert_allclose(MEASURES["bandwidth"](whole).value, 0, atol=0.05)
+
+
+@pytest.mark.parametrize("rate", [8_000, 24_000])
+@pytest.mark.parametrize(
+    "silent", [slice(0, 1), slice(1, 2), slice(2, 3)], ids=["start", "middle", "end"]
+)
+@pytest.mark.parametrize("measure", [MEASURES["tempo"], pace])
+def test_parts_of_equal_content_last_as_long_as_the_span(rate, silent, measure):
+    # 8 parts, of which one with speed v octaves over the mean takes 2 ** -v eighths; digital
+    # silence, in which nothing moves, is part of the time as well
+    pcm = speech_pcm(rate, 3.0)
+    pcm[:, silent.start * rate : silent.stop * rate] = 0
+    speed = measure(ClipAnalysis(pcm, rate, Span(0, 3 * rate))).value
+    assert np.sum(2.0**-speed) == pytest.approx(8)
+
+
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 500])
+@pytest.mark.parametrize("share", [0.5, 0.99, 1.0])
+def test_the_place_of_a_share_is_that_of_the_running_sum(n, share):
+    values = np.random.default_rng(n).integers(0, 9, (50, n)).astype(float)
+    values[0] = 0
+    plain = [int(np.sum(np.cumsum(row) < share * row.sum())) for row in values]
+    np.testing.assert_array_equal(levels._place_of(share, values), plain)
+
+
+@pytest.mark.parametrize("measure", [MEASURES["noise_floor"], MEASURES["snr"]])
+def test_a_rate_too_low_for_a_noise_floor_has_none(measure):
+    noise = np.random.default_rng(0).integers(-999, 999, (1, 1200)).astype(np.int16)
+    assert np.isnan(measure(ClipAnalysis(noise, 400, Span(0, 1200))).value).all()

@@ -1,29 +1,15 @@
-"""One clip, and what its measures share: speech, spectra and tracks, each computed once."""
+"""One clip, and what its measures share: speech and tracks, each computed once."""
 
-from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
-from otoscope.acoustics.measures.base import Samples, Track, power_spectra, speech_of
+from otoscope.acoustics.measures.base import Samples, Summary, Track, over_spectra, speech_of
 from otoscope.acoustics.spans import Span
 
 T = TypeVar("T")
-
-
-class PowerSpectra(NamedTuple):
-    """Short-time power spectra; see `power_spectra`.
-
-    Attributes:
-        place: The middle of each window, as a fraction of the span.
-        power: One row a window.
-        hz: Frequency of each bin.
-    """
-
-    place: Float[np.ndarray, " n_windows"]
-    power: Float[np.ndarray, "n_windows n_bins"]
-    hz: Float[np.ndarray, " n_bins"]
 
 
 class ClipAnalysis:
@@ -47,7 +33,7 @@ class ClipAnalysis:
         """
         self.samples, self.sampling_rate, self.span = samples, sampling_rate, span
         self.speech = speech_of(samples, sampling_rate, span)
-        self._computed: dict[Hashable, Any] = {}
+        self._computed: dict[Callable[[ClipAnalysis], Any], Any] = {}
 
     def once(self, compute: "Callable[[ClipAnalysis], T]") -> T:
         """`compute(self)`, computed on first use: a measure's track, or a part of it.
@@ -57,20 +43,16 @@ class ClipAnalysis:
         >>> clip.once(level) is clip.once(level)
         True
         """
-        return self._shared(compute, lambda: compute(self))
-
-    def spectra(self, length_s: float, hop_s: float, highest_hz: float = np.inf) -> PowerSpectra:
-        """Power spectra of Hann windows of a length and a hop, up to a frequency."""
-        key = (length_s, hop_s, highest_hz)
-        return self._shared(
-            key, lambda: PowerSpectra(*power_spectra(self.speech, self.sampling_rate, *key))
-        )
-
-    def _shared(self, key: Hashable, make: Callable[[], T]) -> T:
-        if key not in self._computed:
-            self._computed[key] = make()
-        found: T = self._computed[key]
+        if compute not in self._computed:
+            self._computed[compute] = compute(self)
+        found: T = self._computed[compute]
         return found
+
+    def over_spectra(
+        self, length_s: float, hop_s: float, summary: Summary, highest_hz: float = np.inf
+    ) -> tuple[Float[np.ndarray, " n_windows"], Float[np.ndarray, "n_windows n_values"]]:
+        """Places and summaries of spectra; see `base.over_spectra`."""
+        return over_spectra(self.speech, self.sampling_rate, length_s, hop_s, summary, highest_hz)
 
 
 Measure = Callable[[ClipAnalysis], Track]

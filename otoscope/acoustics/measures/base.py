@@ -1,5 +1,6 @@
 """Parts shared by all measures: the form of the result, windows, spectra and bands."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from otoscope.acoustics.codec import FULL_SCALE, AudioError
 from otoscope.acoustics.spans import Span
 
 MEL_CORNER_HZ = 700.0
-ROWS_AT_ONCE = 64  # so that what lies between two steps stays in the processor's cache
+BYTES_AT_ONCE = 1 << 18  # so that what lies between two steps stays in the processor's cache
 ROUNDING = 1 / 12 / FULL_SCALE**2
 """Power of the rounding error of 16 bits: a twelfth of the squared step."""
 
@@ -34,6 +35,13 @@ class Track(NamedTuple):
 
     place: Float[np.ndarray, " n_windows"]
     value: Float[np.ndarray, " n_windows"]
+
+
+Summary = Callable[
+    [Float[np.ndarray, "n_windows n_bins"], Float[np.ndarray, " n_bins"]],
+    Float[np.ndarray, "n_windows n_values"],
+]
+"""Power spectra, which it may overwrite, and the bins' frequencies in Hz to values a window."""
 
 
 def speech_of(samples: Samples, sampling_rate: int, span: Span) -> Float[np.ndarray, " n_in_span"]:
@@ -64,6 +72,18 @@ def windows(
     return (np.arange(len(rows)) * hop + length / 2) / speech.size, rows
 
 
+def mean_squares(
+    rows: Float[np.ndarray, "n_windows length"],
+) -> Float[np.ndarray, " n_windows"]:
+    """Power of each window.
+
+    >>> mean_squares(np.array([[3.0, 4.0], [0.0, 2.0]])).tolist()
+    [12.5, 2.0]
+    """
+    power: Float[np.ndarray, " n_windows"] = np.einsum("ij,ij->i", rows, rows) / rows.shape[1]
+    return power
+
+
 def over_windows(
     rows: Float[np.ndarray, "n_frames n_columns"], n_frames_each: int, hop: int
 ) -> Float[np.ndarray, "n_windows n_columns n_frames_each"]:
@@ -78,8 +98,8 @@ def quantile(
 ) -> Float[np.ndarray, "*shape"]:
     """A quantile of values that are sorted along the last axis, as `np.quantile` has it.
 
-    >>> float(quantile(np.array([1.0, 2.0, 4.0]), 0.75))
-    3.0
+    >>> quantile(np.array([[1.0, 2.0, 4.0]]), 0.75).tolist()
+    [3.0]
     """
     at = share * (ordered.shape[-1] - 1)
     below = int(at)
@@ -98,50 +118,60 @@ def decibels(power: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
     return 10 * np.log10(np.where(power > 0, power, np.nan))
 
 
-def power_spectra(
+def over_spectra(
     speech: Float[np.ndarray, " n_samples"],
     sampling_rate: int,
     length_s: float,
     hop_s: float,
+    summary: Summary,
     highest_hz: float = np.inf,
-) -> tuple[
-    Float[np.ndarray, " n_windows"],
-    Float[np.ndarray, "n_windows n_bins"],
-    Float[np.ndarray, " n_bins"],
-]:
-    """Places, power spectra of Hann windows, and the bins' frequencies in Hz.
+) -> tuple[Float[np.ndarray, " n_windows"], Float[np.ndarray, "n_windows n_values"]]:
+    """Places of Hann windows, and a summary of each one's power spectrum.
 
     A full-scale sine has power 1/2, spread over the three bins of the window's main lobe. Bins
-    above the first at or over `highest_hz` are left out.
+    above the first at or over `highest_hz` are left out. All spectra of a clip would be far larger
+    than a processor's cache, so a few at a time are made and summarised. They are in single
+    precision, as is the transform: its error, some 1e-7 of the strongest bin, outweighs the rest.
     """
-    place, rows = windows(speech, sampling_rate, length_s, hop_s)
+    place, rows = windows(speech.astype(np.float32), sampling_rate, length_s, hop_s)
     length = rows.shape[1]
     n_fft = 1 << (length - 1).bit_length()
     taper = np.hanning(length + 2)[1:-1]
-    taper *= np.sqrt(2 / (n_fft * np.sum(taper**2)))
+    taper = (taper * np.sqrt(2 / (n_fft * np.sum(taper**2)))).astype(np.float32)
     hz = np.fft.rfftfreq(n_fft, 1 / sampling_rate)
     hz = hz[hz < highest_hz + sampling_rate / n_fft]
-    power = np.empty((len(rows), len(hz)))
-    padded = np.zeros((min(ROWS_AT_ONCE, len(rows)), n_fft), np.float32)
-    for first in range(0, len(rows), ROWS_AT_ONCE):
-        some = slice(first, first + ROWS_AT_ONCE)
-        n = len(rows[some])
-        np.multiply(rows[some], taper, out=padded[:n, :length], casting="same_kind")
-        spectra = fft.rfft(padded[:n], axis=-1)[:, : len(hz)]
-        np.square(spectra.real, out=power[some], dtype=np.float64)
-        power[some] += np.square(spectra.imag, dtype=np.float64)
-    return place, power, hz
+    padded = np.zeros((max(1, BYTES_AT_ONCE // (4 * n_fft)), n_fft), np.float32)
+    found = []
+    for first in range(0, max(1, len(rows)), len(padded)):
+        some = rows[first : first + len(padded)]
+        np.multiply(some, taper, out=padded[: len(some), :length])
+        found.append(summary(_power(padded[: len(some)], len(hz)), hz))
+    return place, np.concatenate(found)
 
 
-def less_rounding(
-    power: Float[np.ndarray, "n_windows n_bins"], share: float = 1.0
+def _power(
+    padded: Float[np.ndarray, "n_windows n_fft"], n_bins: int
 ) -> Float[np.ndarray, "n_windows n_bins"]:
-    """Power less what rounding to 16 bits adds on average, or a share of it.
+    """Squared magnitude of the first bins of each row's spectrum."""
+    if not len(padded):
+        return np.empty((0, n_bins), np.float32)
+    parts = fft.rfft(padded, axis=-1)[:, :n_bins].view(np.float32)
+    parts *= parts
+    return parts[:, ::2] + parts[:, 1::2]
+
+
+def less_rounding(power: Float[np.ndarray, "*shape"], n_bins: int, share: float = 1.0) -> None:
+    """Take from power, in place, what rounding to 16 bits adds on average, or a share of it.
 
     Without that, the spectrum of a faint signal would look wide and flat.
+
+    Args:
+        power: Of some of the bins of a spectrum.
+        n_bins: All bins, over which the rounding is spread.
+        share: Of the rounding.
     """
-    less = power - share * ROUNDING / power.shape[1]
-    return np.maximum(less, 0, out=less)
+    power -= share * ROUNDING / n_bins
+    np.maximum(power, 0, out=power)
 
 
 @lru_cache(maxsize=32)
@@ -155,7 +185,8 @@ def _band_weights(
     bounds = np.expm1(mel) * MEL_CORNER_HZ / last_hz * (n_bins - 1)
     # each bin is one bin wide; its weight is its overlap with the band
     upper = np.arange(n_bins)[:, None] + 0.5
-    return np.clip(np.minimum(upper, bounds[1:]) - np.maximum(upper - 1, bounds[:-1]), 0, 1)
+    shares = np.clip(np.minimum(upper, bounds[1:]) - np.maximum(upper - 1, bounds[:-1]), 0, 1)
+    return shares.astype(np.float32)
 
 
 def band_powers(

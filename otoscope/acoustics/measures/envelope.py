@@ -1,6 +1,9 @@
 """Measures of the amplitude envelope: modulation, and the depth of its valleys."""
 
+from functools import cache
+
 import numpy as np
+from jaxtyping import Float
 from scipy import ndimage, signal
 
 from otoscope.acoustics.measures.analysis import ClipAnalysis
@@ -9,6 +12,7 @@ from otoscope.acoustics.measures.base import (
     band_powers,
     decibels,
     less_rounding,
+    mean_squares,
     over_windows,
     quantile,
     windows,
@@ -36,15 +40,14 @@ def modulation(clip: ClipAnalysis) -> Track:
     Empty when the span is silent or not longer than 250 ms.
     """
     place, rows = windows(clip.speech, clip.sampling_rate, ENVELOPE_S, ENVELOPE_HOP_S)
-    envelope = np.mean(rows**2, axis=1) ** 0.5
+    envelope = np.sqrt(mean_squares(rows))
     n_mean = round(TREMOR_S / ENVELOPE_HOP_S)
     if len(envelope) <= n_mean or not envelope.max() > 0:
         return Track(np.empty(0), np.empty(0))
     # band-pass the envelope, square and smooth: the power of its fluctuation at 10 to 25 Hz
-    band = signal.butter(2, TREMOR_HZ, "bandpass", fs=1 / ENVELOPE_HOP_S, output="sos")
-    taper = signal.windows.hann(n_mean + 2)[1:-1]
+    taper = np.hanning(n_mean + 2)[1:-1]
     taper /= taper.sum()
-    tremor = np.convolve(signal.sosfiltfilt(band, envelope) ** 2, taper, mode="valid")
+    tremor = np.convolve(signal.sosfiltfilt(_band(), envelope) ** 2, taper, mode="valid")
     around = np.convolve(envelope**2, taper, mode="valid")
     # normalised by the envelope's mean square; in pauses the peak nearby keeps the ratio finite
     nearby = ndimage.maximum_filter1d(envelope, round(NEARBY_S / ENVELOPE_HOP_S))
@@ -55,6 +58,15 @@ def modulation(clip: ClipAnalysis) -> Track:
     return Track(middle[step], decibels(share[step] + STILL))
 
 
+@cache
+def _band() -> Float[np.ndarray, "n_sections 6"]:
+    """The band-pass for the envelope, as second-order sections."""
+    sections: Float[np.ndarray, "n_sections 6"] = signal.butter(
+        2, TREMOR_HZ, "bandpass", fs=1 / ENVELOPE_HOP_S, output="sos"
+    )
+    return sections
+
+
 def reverberance(clip: ClipAnalysis) -> Track:
     """Height of the envelope's valleys as a share of its peaks (0 to 0.25), in 200 ms.
 
@@ -62,9 +74,8 @@ def reverberance(clip: ClipAnalysis) -> Track:
     bands. It grows in proportion to the amplitude of reverberation. NaN where the envelope is as
     flat as that of steady noise, and in silence.
     """
-    place, power, hz = clip.spectra(BAND_S, BAND_HOP_S)
     # amplitude in bands over time, then the two quantiles over 20 frames of each band
-    amplitude = np.sqrt(band_powers(less_rounding(power), hz, N_BANDS, LOW_HZ, HIGH_HZ))
+    place, amplitude = clip.over_spectra(BAND_S, BAND_HOP_S, _amplitudes)
     n_frames = round(VALLEY_S / BAND_HOP_S)
     ordered = np.sort(over_windows(amplitude, n_frames, n_frames // 4), axis=-1)
     low, high = quantile(ordered, VALLEY), quantile(ordered, PEAK)
@@ -72,3 +83,13 @@ def reverberance(clip: ClipAnalysis) -> Track:
     filled[(high.max(axis=1, initial=0) <= 0) | (filled > STATIONARY)] = np.nan
     middle = over_windows(place[:, None], n_frames, n_frames // 4).mean(axis=(1, 2))
     return Track(middle, filled)
+
+
+def _amplitudes(
+    power: Float[np.ndarray, "n_windows n_bins"], hz: Float[np.ndarray, " n_bins"]
+) -> Float[np.ndarray, "n_windows n_bands"]:
+    less_rounding(power, len(hz))
+    amplitude: Float[np.ndarray, "n_windows n_bands"] = np.sqrt(
+        band_powers(power, hz, N_BANDS, LOW_HZ, HIGH_HZ)
+    )
+    return amplitude

@@ -1,12 +1,20 @@
 """Fundamental frequency and tempo."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import soxr
 from jaxtyping import Bool, Float
-from scipy import fft, ndimage, signal
+from scipy import fft, ndimage
 
 from otoscope.acoustics.measures.analysis import ClipAnalysis
-from otoscope.acoustics.measures.base import ROWS_AT_ONCE, Track, band_powers, windows
+from otoscope.acoustics.measures.base import (
+    BYTES_AT_ONCE,
+    Track,
+    band_powers,
+    mean_squares,
+    windows,
+)
 
 NEARBY_S = 0.4  # loudness is judged among neighbours, so that later changes of level do not count
 SILENT = 1e-10  # of the span's greatest power: below is silence
@@ -49,11 +57,12 @@ def pitch(clip: ClipAnalysis) -> Track:
         return Track(place, np.full(len(rows), np.nan))
     # first pass over the full range; its median sets the range of the second
     similarity = _correlation(rows)
-    f0, best = _best_peak(similarity, LOWEST_HZ, HIGHEST_HZ)
+    score = _peak_scores(similarity)
+    f0, best = _best_peak(similarity, score, LOWEST_HZ, HIGHEST_HZ)
     if np.any(best > VOICED):
         median = np.median(f0[best > VOICED])
         low, high = max(LOWEST_HZ, median * RANGE[0]), min(HIGHEST_HZ, median * RANGE[1])
-        f0, best = _best_peak(similarity, low, high)
+        f0, best = _best_peak(similarity, score, low, high)
     semitones = np.where(best > VOICED, 12 * np.log2(f0 / REFERENCE_HZ), np.nan)
     return Track(place, np.where(_sustained(semitones), semitones, np.nan))
 
@@ -68,28 +77,58 @@ def _correlation(
     rows: Float[np.ndarray, "n_windows length"],
 ) -> Float[np.ndarray, "n_windows n_lags"]:
     """Correlation of each window's first 25 ms with the same length a lag later, -1 to 1."""
-    # all lags at once by FFT; energies of the shifted windows by differences of a cumulative sum
-    n_fft = 1 << (rows.shape[1] - 1).bit_length()
-    product, energy = np.empty((2, len(rows), LONGEST_LAG + 1))
-    for first in range(0, len(rows), ROWS_AT_ONCE):
-        some = slice(first, first + ROWS_AT_ONCE)
-        centred = rows[some] - rows[some].mean(axis=1, keepdims=True)
-        start = fft.rfft(centred[:, :N_COMPARED], n_fft)
-        lagged = fft.irfft(start.conj() * fft.rfft(centred, n_fft), n_fft)
-        product[some] = lagged[:, : LONGEST_LAG + 1]
-        summed = np.cumsum(np.pad(centred**2, ((0, 0), (1, 0))), axis=1)
-        energy[some] = summed[:, N_COMPARED:] - summed[:, : LONGEST_LAG + 1]
+    energy = np.concatenate([mean_squares(c[:, :N_COMPARED]) for c in _centred(rows)]) * N_COMPARED
     # a constant in the denominator pulls faint windows towards 0, that is, unvoiced (as in RAPT)
-    loud = ndimage.maximum_filter1d(energy[:, 0], round(NEARBY_S / PITCH_HOP_S))
-    faint = FAINT * np.maximum(loud, energy[:, 0].max() * SILENT)[:, None]
-    start_energy = energy[:, :1] + faint
-    energy += faint
-    energy *= start_energy
-    return np.divide(product, np.sqrt(energy, out=energy), out=product)
+    loud = ndimage.maximum_filter1d(energy, round(NEARBY_S / PITCH_HOP_S))
+    faint = FAINT * np.maximum(loud, energy.max() * SILENT)[:, None]
+    # all lags at once by FFT; energies of the shifted windows by what each shift adds and drops
+    n_fft = fft.next_fast_len(rows.shape[1], real=True)
+    similarity, first = np.empty((len(rows), LONGEST_LAG + 1)), 0
+    for centred in _centred(rows):
+        some = slice(first, first + len(centred))
+        start = fft.rfft(centred[:, :N_COMPARED], n_fft)
+        product = fft.irfft(start.conj() * fft.rfft(centred, n_fft), n_fft)
+        squared = np.square(centred, out=centred)
+        shifted = np.empty((len(centred), LONGEST_LAG + 1))
+        shifted[:, 0] = energy[some]
+        np.subtract(squared[:, N_COMPARED:], squared[:, :LONGEST_LAG], out=shifted[:, 1:])
+        np.cumsum(shifted, axis=1, out=shifted)
+        shifted += faint[some]
+        shifted *= shifted[:, :1].copy()
+        np.divide(
+            product[:, : LONGEST_LAG + 1], np.sqrt(shifted, out=shifted), out=similarity[some]
+        )
+        first += len(centred)
+    return similarity
+
+
+def _centred(
+    rows: Float[np.ndarray, "n_windows length"],
+) -> Iterator[Float[np.ndarray, "n_some length"]]:
+    """Windows less their mean, a few at a time."""
+    n_at_once = BYTES_AT_ONCE // (rows.itemsize * rows.shape[1])
+    for first in range(0, len(rows), n_at_once):
+        some = rows[first : first + n_at_once]
+        yield some - some.mean(axis=1, keepdims=True)
+
+
+def _peak_scores(
+    similarity: Float[np.ndarray, "n_windows n_lags"],
+) -> Float[np.ndarray, "n_windows n_lags"]:
+    """Correlation less the cost of its lag at every peak, -inf elsewhere."""
+    inner = similarity[:, 1:-1]
+    peak = (inner >= similarity[:, :-2]) & (inner > similarity[:, 2:])
+    score = np.full_like(similarity, -np.inf)
+    cost = LAG_COST * np.arange(1, inner.shape[1] + 1) / LONGEST_LAG
+    np.subtract(inner, cost, out=score[:, 1:-1], where=peak)
+    return score
 
 
 def _best_peak(
-    similarity: Float[np.ndarray, "n_windows n_lags"], low_hz: float, high_hz: float
+    similarity: Float[np.ndarray, "n_windows n_lags"],
+    score: Float[np.ndarray, "n_windows n_lags"],
+    low_hz: float,
+    high_hz: float,
 ) -> tuple[Float[np.ndarray, " n_windows"], Float[np.ndarray, " n_windows"]]:
     """F0 in Hz of the best peak in a range, between lags by parabola, and its correlation.
 
@@ -97,17 +136,15 @@ def _best_peak(
     """
     shortest = max(2, int(PITCH_RATE_HZ / high_hz))
     longest = min(LONGEST_LAG - 1, int(np.ceil(PITCH_RATE_HZ / low_hz)))
-    lags = np.arange(shortest, longest + 1)
-    here = similarity[:, lags]
-    peak = (here >= similarity[:, lags - 1]) & (here > similarity[:, lags + 1])
-    score = np.where(peak, here - LAG_COST * lags / LONGEST_LAG, -np.inf)
-    at = lags[np.argmax(score, axis=1)]
+    at = shortest + np.argmax(score[:, shortest : longest + 1], axis=1)
     row = np.arange(len(at))
     before, top, after = similarity[row, at - 1], similarity[row, at], similarity[row, at + 1]
     # vertex of the parabola through the peak and its neighbours
     bend = before - 2 * top + after
     shift = np.where(bend < 0, 0.5 * (before - after) / np.where(bend < 0, bend, -1), 0)
-    return PITCH_RATE_HZ / (at + np.clip(shift, -0.5, 0.5)), np.where(peak.any(axis=1), top, 0.0)
+    return PITCH_RATE_HZ / (at + np.clip(shift, -0.5, 0.5)), np.where(
+        score[row, at] > -np.inf, top, 0.0
+    )
 
 
 def pace(clip: ClipAnalysis) -> Track:
@@ -159,13 +196,18 @@ def _by_content(
     """
     place = (np.arange(N_PARTS) + 0.5) / N_PARTS
     unmeasured = Track(place, np.full(N_PARTS, np.nan))
-    _, power, hz = clip.spectra(window_s, TEMPO_HOP_S, high_hz)
-    if len(power) < LEAST_FRAMES:
-        return Track(np.empty(0), np.empty(0))
-    if not power.any():
-        return unmeasured
     # spectral shape: band levels with a soft floor below the loudest band, less their mean
-    bands = band_powers(power, hz, n_bands, LOW_HZ, high_hz)
+    _, powers = clip.over_spectra(
+        window_s,
+        TEMPO_HOP_S,
+        lambda power, hz: band_powers(power, hz, n_bands, LOW_HZ, high_hz),
+        high_hz,
+    )
+    bands = powers.astype(np.float64)
+    if len(bands) < LEAST_FRAMES:
+        return Track(np.empty(0), np.empty(0))
+    if not bands.any():
+        return unmeasured
     loudest = bands.max(axis=1)
     nearby = np.full_like(loudest, loudest.max())
     if nearby_s is not None:
@@ -174,13 +216,12 @@ def _by_content(
     shape = 10 * np.log10(bands + nearby[:, None] / 10 ** (range_db / 10))
     shape -= shape.mean(axis=1, keepdims=True)
     # path length of the smoothed shape, cut into equal parts; their durations give the speed
-    taper = signal.windows.hann(round(SMOOTHING_S / TEMPO_HOP_S) + 1)[1:-1]
-    n_pad = len(taper) // 2
-    padded = np.pad(shape, ((n_pad, n_pad), (0, 0)), mode="edge")
-    smooth = signal.oaconvolve(padded, taper[:, None] / taper.sum(), mode="valid", axes=0)
+    taper = np.hanning(round(SMOOTHING_S / TEMPO_HOP_S) + 1)[1:-1]
+    smooth = ndimage.convolve1d(shape, taper / taper.sum(), axis=0, mode="nearest")
     travelled = np.append(0, np.cumsum(np.linalg.norm(np.diff(smooth, axis=0), axis=1)))
     if not travelled[-1] > STILL_DB * len(travelled):
         return unmeasured
     bounds = np.linspace(0, travelled[-1], N_PARTS + 1)
     when = np.interp(bounds, travelled, np.linspace(0, 1, len(travelled)))
+    when[0] = 0  # the first part includes stillness before it
     return Track(place, -np.log2(N_PARTS * np.diff(when)))
