@@ -41,7 +41,7 @@ class ReliabilityBin(NamedTuple):
 
 def calibration(
     probabilities: Float[np.ndarray, " n_items"],
-    correct: Bool[np.ndarray, " n_items"],
+    correct: Bool[np.ndarray, " n_outcomes"],
     *,
     reference_rate: float | None = None,
     n_bins: int = N_BINS,
@@ -75,7 +75,7 @@ def calibration(
 
 def reliability(
     probabilities: Float[np.ndarray, " n_items"],
-    correct: Bool[np.ndarray, " n_items"],
+    correct: Bool[np.ndarray, " n_outcomes"],
     *,
     n_bins: int = N_BINS,
 ) -> list[ReliabilityBin]:
@@ -91,7 +91,7 @@ def reliability(
         raise InvalidValue(
             f"probability {wrong[0]} is {probabilities[wrong[0]]}; it must lie between 0 and 1"
         )
-    edges = np.linspace(0, 1, n_bins + 1)
+    edges = np.arange(n_bins + 1) / n_bins
     member = np.clip(np.searchsorted(edges, probabilities, side="right") - 1, 0, n_bins - 1)
     n = np.bincount(member, minlength=n_bins)
     sums = np.bincount(member, weights=probabilities, minlength=n_bins)

@@ -41,7 +41,7 @@ class CallGains(NamedTuple):
 def call_gains(
     policy: Bool[np.ndarray, " n_items"],
     baseline: Bool[np.ndarray, " n_items"],
-    called: Bool[np.ndarray, " n_items"],
+    called: Bool[np.ndarray, " n_flags"],
     *,
     confidence: float = 0.95,
 ) -> CallGains:

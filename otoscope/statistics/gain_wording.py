@@ -133,9 +133,10 @@ probability of 80 %.
     if two_sided.high <= 0:
         sentences.append(f"Any gain is excluded by {name} two-sided 95 % bound.")
     elif one_sided.high < 1:
+        wider = f", above {_up(two_sided.high)} points by the two-sided one"
         sentences.append(
             f"Gains above {_up(one_sided.high)} points are excluded by {name} one-sided 95 % bound"
-            f", above {_up(two_sided.high)} points by the two-sided one."
+            f"{wider if two_sided.high < 1 else ''}."
         )
     else:
         sentences.append("No gain is excluded, whatever its size.")
@@ -143,18 +144,19 @@ probability of 80 %.
         sentences.append(f"Gains below {_up(-one_sided.low)[1:]} points are excluded likewise.")
     established = "is established" if evidence.within_margin else "is not established"
     sentences.append(f"A difference within ±{100 * evidence.margin:g} points {established}.")
-    share = 100 * (counts.only_first + counts.only_second) / counts.n
-    if math.isfinite(evidence.minimum_detectable):
-        sentences.append(
-            f"With {share:.1f} % discordant examples the test finds gains of "
-            f"{_up(evidence.minimum_detectable)} points or more with a probability of 80 %."
-        )
-    else:
-        sentences.append(
-            f"With {share:.1f} % discordant examples the test finds no gain with a probability of "
-            "80 %, whatever its size."
-        )
+    sentences.append(_power(evidence))
     return " ".join(sentences)
+
+
+def _power(evidence: GainEvidence) -> str:
+    n_discordant = evidence.counts.only_first + evidence.counts.only_second
+    if not n_discordant:
+        return "Without discordant examples the power of the test is unknown."
+    share = f"With {100 * n_discordant / evidence.counts.n:.1f} % discordant examples"
+    if math.isnan(evidence.minimum_detectable):
+        return f"{share} the test finds no gain, whatever its size, with a probability of 80 %."
+    least = _up(evidence.minimum_detectable)
+    return f"{share} the test finds gains of {least} points or more with a probability of 80 %."
 
 
 def _detected(evidence: GainEvidence) -> str:

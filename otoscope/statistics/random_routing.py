@@ -10,7 +10,7 @@ N_DRAWS = 1000
 
 def expected_random_routing(
     local_correct: Bool[np.ndarray, " n_items"],
-    call_correct: Bool[np.ndarray, "n_items n_endpoints"],
+    call_correct: Bool[np.ndarray, "n_rows n_columns"],
     n_calls: Int[np.ndarray, " n_endpoints"],
 ) -> float:
     """Expected accuracy where `n_calls[e]` random examples go to endpoint e, the rest stay local.
@@ -36,7 +36,7 @@ def expected_random_routing(
 
 def random_routing(
     local_correct: Bool[np.ndarray, " n_items"],
-    call_correct: Bool[np.ndarray, "n_items n_endpoints"],
+    call_correct: Bool[np.ndarray, "n_rows n_columns"],
     n_calls: Int[np.ndarray, " n_endpoints"],
     *,
     rng: np.random.Generator,

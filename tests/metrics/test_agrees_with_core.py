@@ -7,6 +7,7 @@ from otoscope.responses.reading import read_answers
 from otoscope.statistics.direction import score_directions
 from otoscope.statistics.macro_f1 import score_macro_f1
 from otoscope.statistics.parsing import score_parsing
+from otoscope.statistics.policy_pair import score_policy_pair
 
 TEXTS = [
     "Rise",
@@ -65,6 +66,28 @@ def test_answer_parsing(load_metric):
     read = read_answers(TEXTS, "paraphrase")
     found = load_metric("answer_parsing").compute(predictions=TEXTS, parser="paraphrase", by=BY)
     assert found == score_parsing(read.labels, read.rules, read.exact, by=BY)
+
+
+def test_call_value(load_metric):
+    labels = ["decrease", "increase"]
+    baselines, called = GOLD[::-1], [True, False] * 4
+    options = {"labels": labels, "clusters": CLUSTERS, "called": called, "cost": [0.5] * 8}
+    found = load_metric("call_value").compute(
+        predictions=TEXTS, baselines=baselines, references=GOLD, margin=0.1, by=BY, **options
+    )
+    assert found == score_policy_pair(GOLD, TEXTS, baselines, margin=0.1, by=BY, **options)
+    assert {
+        "difference", "difference_low", "difference_high", "only_policy_correct",
+        "only_baseline_correct", "mcnemar_p",
+    } <= found.keys()  # fmt: skip
+    assert (found["n_calls"], found["call_cost"]) == (4, 2.0)
+    numbers = load_metric("call_value").compute(
+        predictions=[labels.index(name) for name in GOLD],
+        baselines=[labels.index(name) for name in baselines],
+        references=[labels.index(name) for name in GOLD],
+        labels=labels,
+    )
+    assert (numbers["accuracy"], numbers["n_parsed"]) == (1.0, 8)
 
 
 def test_columns_of_a_data_set_go_in_as_they_are(load_metric):

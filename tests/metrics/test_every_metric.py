@@ -28,8 +28,13 @@ def metric(folder, load_metric):
 
 
 def arguments(metric, answers, gold):
-    known = {"predictions": answers, "references": gold}
-    return {name: known[name] for name in metric.features}
+    known = {"predictions": answers, "baselines": answers[::-1], "references": gold}
+    labels = {"labels": ["decrease", "increase"]} if "labels" in parameters(metric) else {}
+    return {name: known[name] for name in metric.features} | labels
+
+
+def parameters(metric):
+    return inspect.signature(metric._compute).parameters
 
 
 def test_loads_from_its_folder_and_names_itself(metric, folder):
@@ -50,12 +55,12 @@ def test_readme_is_a_space_card_and_its_examples_run(folder, load_metric, monkey
 
 
 def test_takes_named_arguments_only(metric):
-    kinds = {p.kind for p in inspect.signature(metric._compute).parameters.values()}
+    kinds = {p.kind for p in parameters(metric).values()}
     assert kinds == {inspect.Parameter.POSITIONAL_OR_KEYWORD}
 
 
 def test_documents_every_argument(metric):
-    for name in inspect.signature(metric._compute).parameters:
+    for name in parameters(metric):
         assert f"{name}:" in metric.inputs_description
 
 
@@ -111,12 +116,15 @@ def test_result_is_ready_for_strict_json(metric, answers, gold):
 
 
 def test_adding_in_parts_is_the_same_as_all_at_once(metric):
-    for answer, gold in zip(ANSWERS[:2], GOLD[:2], strict=True):
-        single = arguments(metric, answer, gold)
-        metric.add(prediction=answer, **({"reference": gold} if "references" in single else {}))
-    metric.add_batch(**arguments(metric, ANSWERS[2:], GOLD[2:]))
-    parts = metric.compute()
-    assert parts == metric.compute(**arguments(metric, ANSWERS, GOLD))
+    whole = arguments(metric, ANSWERS, GOLD)
+    columns = {name: whole.pop(name) for name in metric.features}
+    for i in range(2):
+        single = {name: values[i] for name, values in columns.items()}
+        prediction, reference = single.pop("predictions"), single.pop("references", None)
+        metric.add(prediction=prediction, reference=reference, **single)
+    metric.add_batch(**{name: values[2:] for name, values in columns.items()})
+    parts = metric.compute(**whole)
+    assert parts == metric.compute(**columns, **whole)
 
 
 def test_breakdown_of_one_value_repeats_the_whole(metric):
@@ -136,6 +144,8 @@ def test_groups_add_up_to_the_whole(metric):
 
 
 def test_unknown_parser_is_named(metric):
+    if "parser" not in parameters(metric):
+        pytest.skip("takes labels")
     with pytest.raises(LookupError, match="no parser named 'papper'; did you mean 'paper'"):
         metric.compute(**arguments(metric, ANSWERS, GOLD), parser="papper")
 
@@ -145,7 +155,7 @@ def test_unknown_reference_is_named(metric):
         pytest.skip("takes no references")
     for wrong in ("rising", None, 2, -1, "1.0"):
         with pytest.raises(ValueError, match=f"reference 1 is '?{wrong}'?, which is none of"):
-            metric.compute(predictions=["increase"] * 2, references=["increase", wrong])
+            metric.compute(**arguments(metric, ["increase"] * 2, ["increase", wrong]))
 
 
 def test_breakdown_of_another_length_is_named(metric):
