@@ -200,7 +200,7 @@ class _Collector:
         if states.shape[1] != self._n_tokens:
             raise ModelError(
                 f"the model has {states.shape[1]} hidden states for a prompt of {self._n_tokens} "
-                "tokens, so a token's state cannot be told; an adapter that puts tokens before "
+                "tokens, so no state belongs to one token; an adapter that puts tokens before "
                 "the prompt (prompt tuning) does that: extract without it"
             )
         site = site_of(name)
