@@ -12,7 +12,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 .PHONY: demo listener test test-slow check bench clean
 
 demo: $(VENV)/can-build  ## A small VocalGrad, both profiles, from voices that ship in packages
-	@echo "some five minutes on two cores: two datasets of 12 voices, and pages about them"
+	@echo "some three minutes on two cores: two datasets of 12 voices, and pages about them"
 	$(BUILD) --profile paper --out $(DEMO)
 	$(BUILD) --profile controlled --out $(DEMO)-controlled
 	$(BIN)/python -m builders.vocalgrad compare $(DEMO) $(DEMO)-controlled --out demo/index.html
