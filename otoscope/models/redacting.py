@@ -26,7 +26,10 @@ class Redactor:
         """An error's text without the key and what looks like one; one line of bounded length."""
         for form in self._forms:
             text = text.replace(form, "[key]")
-        return " ".join(KEY_LIKE.sub("[key]", text).split())[:LONGEST_DETAIL]
+        text = KEY_LIKE.sub("[key]", text)
+        # a server's text must not steer the terminal that shows it
+        shown = "".join(c if c.isprintable() else " " for c in text)
+        return " ".join(shown.split())[:LONGEST_DETAIL]
 
     def __repr__(self) -> str:
         return f"Redactor({len(self._forms)} forms)"

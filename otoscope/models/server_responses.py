@@ -34,6 +34,13 @@ ENDINGS: dict[Ending, re.Pattern[str]] = {
 THOUGHT = re.compile(r"reason|think|thought", re.IGNORECASE)
 """In the names of fields and of types of parts that hold what a model wrote before its answer."""
 
+REASONS = (
+    *("finish_reason", "finishReason", "finish_details", "stop_reason", "stopReason"),
+    "done_reason",
+)
+TEXTS = ("text", "transcript", "content", "value", "thinking", "reasoning", "summary")
+"""Fields in which a part's text may lie."""
+
 
 class ResponseError(ValueError):
     """A response without an answer; the message says why.
@@ -87,10 +94,10 @@ def answer_from(reply: Mapping[str, Any]) -> Answer:
             it says that the answer ended in a way that is not known.
     """
     choice = _choice(reply)
-    reason = str(choice.get("finish_reason") or "")
-    ending = _ending(choice)
+    error = choice.get("error") or reply.get("error")
+    reason = _reason(choice)
+    ending = _ending(choice, reason, error)
     if ending == "broken":
-        error = choice.get("error") or reply.get("error")
         because = f": {message_of(error)}" if error else ""
         raise ResponseError(
             f"the server lost the answer (finish_reason {reason!r}){because}",
@@ -104,6 +111,8 @@ def answer_from(reply: Mapping[str, Any]) -> Answer:
             raise ResponseError("the server's reply has a choice without a message")
         message = {}
     text, reasoning, refusal = _content(message)
+    if ending == "end" and not (text or refusal) and _is_prompt_filtered(reply):
+        ending = "filtered"
     status = Status.OK
     if ending == "filtered":
         status = Status.FILTERED
@@ -148,7 +157,10 @@ def _choice(reply: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ResponseError: There is none; a filter or an error of a gateway may be why.
     """
-    choices, error = reply.get("choices"), reply.get("error")
+    choices = reply.get("choices")
+    # some gateways have the error's fields at the top
+    named = ("error", "errors", "detail", "message")
+    error = next((reply[k] if k != "message" else dict(reply) for k in named if reply.get(k)), None)
     if isinstance(choices, list) and choices:
         return choices[0] if isinstance(choices[0], dict) else {}
     blocked = next((reply[k] for k in ("prompt_feedback", "promptFeedback") if reply.get(k)), None)
@@ -162,19 +174,26 @@ def _choice(reply: Mapping[str, Any]) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def _ending(choice: Mapping[str, Any]) -> Ending:
+def _reason(choice: Mapping[str, Any]) -> str:
+    """Why the answer ended, by any name that the field has."""
+    found = next((choice[name] for name in REASONS if choice.get(name) is not None), "")
+    found = found.get("type", "") if isinstance(found, dict) else found
+    # vLLM has a `stop_reason` of its own: the number of a token
+    return str(found) if isinstance(found, str) or choice.get("finish_reason") else ""
+
+
+def _ending(choice: Mapping[str, Any], reason_given: str, error: Any) -> Ending:
     """How an answer ended; a filter or an error counts wherever the choice names it.
 
     A gateway may call every end a stop and keep the reason of the server behind it in another
     field.
     """
-    error, reason = choice.get("error"), ending_of(choice.get("finish_reason"))
+    reason = ending_of(reason_given)
     if reason in ("end", "unknown"):
         native = ending_of(choice.get("native_finish_reason"))
         reason = native if native not in ("end", "unknown") else reason
-    if is_filtered(error) or (
-        reason == "end" and _is_result_filtered(choice.get("content_filter_results"))
-    ):
+    results = choice.get("content_filter_results") or choice.get("content_filter_result")
+    if is_filtered(error) or (reason == "end" and _is_result_filtered(results)):
         return "filtered"
     return "broken" if error and reason in ("end", "unknown", "cut") else reason
 
@@ -194,11 +213,24 @@ def _is_result_filtered(results: Any) -> bool:
     return any(isinstance(each, dict) and each.get("filtered") is True for each in found)
 
 
+def _is_prompt_filtered(reply: Mapping[str, Any]) -> bool:
+    """Whether the request itself was filtered, which Azure tells beside the choices."""
+    prompts = reply.get("prompt_filter_results")
+    return isinstance(prompts, list) and any(
+        isinstance(each, dict) and _is_result_filtered(each.get("content_filter_results"))
+        for each in prompts
+    )
+
+
 def _content(message: Mapping[str, Any]) -> Content:
-    """Text, reasoning and refusal, from one text or from parts of several types."""
+    """Text, reasoning and refusal, from one text or from parts of several types.
+
+    Raises:
+        ResponseError: There are parts, of kinds that are not known, and no text.
+    """
     content = message.get("content")
     parts = content if isinstance(content, list) else [content]
-    texts, thoughts, refusals = [], [], []
+    texts, thoughts, refusals, others = [], [], [], []
     for part in parts:
         if not isinstance(part, dict):
             texts.append("" if part is None else str(part))
@@ -208,12 +240,16 @@ def _content(message: Mapping[str, Any]) -> Content:
             refusals.append(str(part["refusal"]))
         else:
             texts.append(_flat(part))
+            others += [] if any(n in part for n in (*TEXTS, "audio")) else [str(part.get("type"))]
     thoughts += [_flat(value) for name, value in message.items() if _is_thought(name)]
     audio = message.get("audio")
     spoken = audio.get("transcript") if isinstance(audio, dict) else None
     refusals += [str(message["refusal"])] if message.get("refusal") else []
+    text = "".join(texts) or ("" if spoken is None else str(spoken))
+    if others and not text and not refusals:
+        raise ResponseError(f"no text is known in a part of type {others[0]!r}")
     return Content(
-        "".join(texts) or ("" if spoken is None else str(spoken)),
+        text,
         "\n".join(dict.fromkeys(filter(None, thoughts))),
         "".join(refusals),
     )
@@ -230,6 +266,5 @@ def _flat(value: Any) -> str:
     if isinstance(value, dict):
         if isinstance(value.get("audio"), dict):
             value = value["audio"]
-        names = ("text", "transcript", "content", "thinking", "reasoning", "summary")
-        return next((_flat(value[name]) for name in names if value.get(name)), "")
+        return next((_flat(value[name]) for name in TEXTS if value.get(name)), "")
     return value if isinstance(value, str) else ""

@@ -532,6 +532,7 @@ class TestNoKeyAnywhere:
             ("Bearer abc123def456", "[key]"),
             ("sk-proj-0123456789ab, hf_0123456789ab", "[key], [key]"),
             ("Incorrect key: AIzaSy0123456789", "Incorrect key: [key]"),
+            ("a\x1b[2Jred\0 \x9b31m\u202eb", "a [2Jred 31m b"),
         ],
     )
     def test_what_looks_like_a_key(self, text, cleaned):

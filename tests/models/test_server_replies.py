@@ -69,6 +69,13 @@ class TestFilteredAndBroken:
                 "hate": {"filtered": False}, "violence": {"filtered": True, "severity": "high"}}),
             choice(finish_reason="error", message=said(""), error={
                 "code": 403, "message": "flagged", "metadata": {"reasons": ["violence"]}}),
+            choice(finishReason="SAFETY", message=said("")),
+            choice(stop_reason="guardrail_intervened", message=said("")),
+            choice(finish_details={"type": "content_filter"}, message=said(None)),
+            choice(finish_reason="stop", message=said(""), content_filter_result={
+                "violence": {"filtered": True}}),
+            Reply({**completion(""), "prompt_filter_results": [
+                {"content_filter_results": {"hate": {"filtered": True}}}]}),
             Reply({"choices": [], "promptFeedback": {"blockReason": "SAFETY"}}),
             Reply({"error": {"code": "content_filter", "message": "no"}}),
             Reply({"error": {"message": "filtered", "innererror": {
@@ -100,6 +107,10 @@ class TestFilteredAndBroken:
             choice(finish_reason="stop", message=said("incr"), error={"message": "lost"}),
             choice(finish_reason="abort", message=said("incr")),
             choice(finish_reason="stop", native_finish_reason="OTHER", message=said("incr")),
+            choice(stop_reason="error", message=said("incr")),
+            Reply({**completion("incr"), "error": {"code": 500, "message": "lost"}}),
+            Reply({**completion("incr"), "error": "lost"}),
+            Reply({"object": "error", "message": "overloaded", "code": 503}),
             Reply({"error": {"code": 502, "message": "no upstream"}}),
             Reply({"error": {"code": "429", "message": "slow down"}}),
         ],
@@ -116,6 +127,40 @@ class TestFilteredAndBroken:
         assert (answer.status, answer.text) == (Status.ERROR, None)
         assert answer.detail == "finish_reason 'banana' is not known to end an answer"
         assert len(server.bodies) == 1
+
+    def test_a_part_whose_text_is_not_known_is_named(self):
+        for parts, text in (
+            ([{"type": "text", "text": {"value": "increase", "annotations": []}}], "increase"),
+            ([{"type": "text", "text": ""}], ""),
+        ):
+            answer = read(choice(finish_reason="stop", message=said(parts)))
+            assert (answer.status, answer.text) == (Status.OK, text)
+        parts = [{"type": "image_url", "image_url": {"url": "data:"}}]
+        answer = read(choice(finish_reason="stop", message=said(parts)))
+        assert (answer.status, answer.text) == (Status.ERROR, None)
+        assert answer.detail == "no text is known in a part of type 'image_url'"
+
+    @pytest.mark.parametrize(
+        "cut",
+        [{"stop_reason": "max_tokens"}, {"done_reason": "length"}, {"finishReason": "MAX_TOKENS"},
+         {"finish_details": {"type": "max_tokens"}}],
+    )  # fmt: skip
+    def test_cut_under_other_names_of_the_field(self, cut):
+        answer = read(choice(message=said("incr"), **cut))
+        assert (answer.status, answer.text, answer.text_truncated) == (Status.OK, "incr", True)
+
+    @pytest.mark.parametrize("reason", ["length", "error", 151645])
+    def test_the_stop_string_of_vllm_is_no_reason_to_end(self, reason):
+        reply = choice(finish_reason="stop", stop_reason=reason, message=said("increase"))
+        answer = read(reply)
+        assert (answer.status, answer.text, answer.text_truncated) == (Status.OK, "increase", False)
+
+    def test_an_error_at_the_top_of_a_reply_is_told(self):
+        answer = read(Reply({"success": False, "errors": [{"message": "no such account"}]}))
+        assert (answer.status, answer.detail) == (
+            Status.ERROR,
+            "the server's reply holds no choice: no such account",
+        )
 
     @pytest.mark.parametrize("reason", ["length", "model_length", "MAX_TOKENS"])
     def test_cut(self, reason):
