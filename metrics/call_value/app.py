@@ -1,6 +1,7 @@
 """A page to try the metric on: one label a line, of both policies, and the true label."""
 
 import json
+from pathlib import Path
 
 import evaluate
 import gradio as gr
@@ -12,7 +13,7 @@ REFERENCES = "cough\nsigh\nsneeze\nsigh"
 
 def score(predictions: str, baselines: str, references: str) -> str:
     """Results for texts with one label a line."""
-    metric = evaluate.load("call_value.py")
+    metric = evaluate.load(str(Path(__file__).with_name("call_value.py")))
     result = metric.compute(
         predictions=predictions.splitlines(),
         baselines=baselines.splitlines(),

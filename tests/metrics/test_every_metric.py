@@ -90,11 +90,12 @@ def test_app_scores_from_any_folder(folder, load_metric, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "gradio", MagicMock())
     monkeypatch.chdir(tmp_path)
     page = runpy.run_path(str(folder / "app.py"))
-    given = {"answers": "increase\nIt decreases.", "references": "increase\nincrease"}
-    given["parser"] = "ternary"
+    answers, labels = "increase\nIt decreases.", "increase\nincrease"
+    given = {"answers": answers, "parser": "ternary", "references": labels}
+    given |= {"predictions": labels, "baselines": labels}
     asked = inspect.signature(page["score"]).parameters
     result = json.loads(page["score"](**{name: given[name] for name in asked}))
-    assert (result["n"], result["n_parsed"]) == (2, 2)
+    assert result["n"] == 2
 
 
 @pytest.mark.parametrize(
