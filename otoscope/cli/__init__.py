@@ -2,6 +2,7 @@
 
 from otoscope.cli import (
     audit_parse,
+    call_value,
     compare,
     doctor,
     fit_observer,
@@ -20,6 +21,7 @@ app.command()(report.report)
 app.command()(compare.compare)
 app.command()(show.show)
 app.command()(audit_parse.audit_parse)
+app.command()(call_value.call_value)
 app.command()(fit_observer.fit_observer)
 app.command()(inside.inside)
 app.command()(published.published)

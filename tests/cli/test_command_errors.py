@@ -23,6 +23,10 @@ CALLS = {
     "otoscope compare": (("a", "b"), "otoscope.reports.compare.compare"),
     "otoscope show": (("run", "id"), "otoscope.reports.show.show"),
     "otoscope audit-parse": (("run",), "otoscope.reports.parse_audit.audit_run"),
+    "otoscope call-value": (
+        ("table", "--contract", "contract.json", *OUT),
+        "otoscope.audits.call_value.audit.audit_calls",
+    ),
     "otoscope fit-observer": ((*DATA, *OUT), "otoscope.audits.fitting.fit_observer"),
     "otoscope inside": (("study",), "otoscope.reports.inside.report.write_inside"),
     "otoscope render": (

@@ -1,0 +1,166 @@
+"""What is fitted on development examples, stored and hashed before held-out labels are read."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from otoscope.atomic import write_json
+from otoscope.audits.call_value.contract import (
+    FULL,
+    NO_CALL,
+    Contract,
+    Route,
+    sha256_of,
+)
+from otoscope.audits.call_value.parts import CallPart, fold_seeds, part_of, prompts_of
+from otoscope.audits.call_value.routing import doubt_of, threshold
+from otoscope.audits.call_value.schema import DEVELOPMENT, TRANSCRIPT, CallValueError
+from otoscope.audits.call_value.selector import FittedSelector, SelectorSettings, fit_selector
+from otoscope.audits.call_value.tables import CallTables
+
+TRANSCRIPT_FEATURES = ("unc", "len", "no_speech")
+FILE = "frozen.json"
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """Everything that an evaluation needs beside the tables.
+
+    Attributes:
+        contract_sha256: Of the contract that it was fitted for.
+        prompts: The prompt of each action that has several, by development accuracy.
+        prompt_scores: For each of those prompts, how many development examples it gets right.
+        thresholds: Of each route; None with budget 0 or 1, or an exact quota.
+        selectors: By name: `full`, `no_call`, and their ablations.
+        seeds: For each other fold assignment, `full` and `no_call`.
+    """
+
+    contract_sha256: str
+    prompts: Mapping[str, str]
+    prompt_scores: Mapping[str, Mapping[str, int]]
+    thresholds: Mapping[str, float | None]
+    selectors: Mapping[str, FittedSelector]
+    seeds: Mapping[str, Mapping[str, FittedSelector]]
+
+    def at(self, route: Route) -> float:
+        """The threshold of a route."""
+        stored = self.thresholds[route.name]
+        if stored is not None:
+            return stored
+        return np.inf if route.budget >= 1 else -np.inf
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, as plain data."""
+        return {
+            "contract_sha256": self.contract_sha256,
+            "prompts": dict(self.prompts),
+            "prompt_scores": {name: dict(own) for name, own in self.prompt_scores.items()},
+            "thresholds": dict(self.thresholds),
+            "selectors": {name: own.as_json() for name, own in self.selectors.items()},
+            "seeds": {
+                seed: {name: own.as_json() for name, own in fitted.items()}
+                for seed, fitted in self.seeds.items()
+            },
+        }
+
+
+def development_part(tables: CallTables, contract: Contract, **choice: Any) -> CallPart:
+    """The development examples of a contract."""
+    return part_of(tables, DEVELOPMENT, contract.actions, contract.labels, **choice)
+
+
+def fit_frozen(tables: CallTables, contract: Contract) -> Frozen:
+    """Fits everything on development examples.
+
+    Raises:
+        CallValueError: Fewer clusters than folds, or a feature without its column.
+    """
+    scores = _prompt_scores(tables, contract)
+    prompts = {name: max(own, key=lambda prompt: own[prompt]) for name, own in scores.items()}
+    part = development_part(tables, contract, prompts=prompts)
+    seeds = {}
+    for seed in fold_seeds(tables):
+        other = development_part(tables, contract, prompts=prompts, fold_seed=seed)
+        plan = selector_plan(other, contract.settings)
+        seeds[seed] = {name: fit_selector(*plan[name]) for name in (FULL, NO_CALL)}
+    plans = selector_plan(part, contract.settings)
+    return Frozen(
+        contract_sha256=contract.sha256,
+        prompts=prompts,
+        prompt_scores=scores,
+        thresholds={route.name: _threshold(part, route) for route in contract.routes},
+        selectors={name: fit_selector(*plan) for name, plan in plans.items()},
+        seeds=seeds,
+    )
+
+
+def selector_plan(
+    part: CallPart, settings: SelectorSettings
+) -> dict[str, tuple[CallPart, SelectorSettings]]:
+    """What each selector may choose and know: the two of the primary contrast, then ablations.
+
+    Ablations leave out one local action, with what was read from it, or switch interactions.
+    """
+    plan = {FULL: (part, settings)}
+    switched = replace(settings, interactions=not settings.interactions)
+    how = "with" if switched.interactions else "without"
+    plan[f"{FULL} {how} interactions"] = (part, switched)
+    local = [action for action in part.actions if not action.is_call]
+    for action in local if len(local) > 1 else ():
+        kept = [k for k, own in enumerate(part.actions) if own.name != action.name]
+        transcripts = [part.actions[k] for k in kept if part.actions[k].kind == TRANSCRIPT]
+        lost = () if transcripts or action.kind != TRANSCRIPT else TRANSCRIPT_FEATURES
+        features = tuple(name for name in settings.features if name not in lost)
+        plan[f"{FULL} without {action.name}"] = (
+            part.only(kept),
+            replace(settings, features=features),
+        )
+    for name, (own, how_fitted) in list(plan.items()):
+        plan[name.replace(FULL, NO_CALL, 1)] = (own.local(), how_fitted)
+    return plan
+
+
+def write_frozen(folder: Path, frozen: Frozen) -> str:
+    """Writes `frozen.json`; returns the hash of its content."""
+    record = frozen.as_json()
+    write_json(folder / FILE, record, sync=True, sort_keys=True)
+    return sha256_of(record)
+
+
+def read_frozen(folder: Path, sha256: str) -> Frozen:
+    """What was stored.
+
+    Raises:
+        CallValueError: The content has another hash.
+    """
+    record = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    if (found := sha256_of(record)) != sha256:
+        raise CallValueError(f"{folder / FILE} was changed: its hash is {found}, not {sha256}")
+    fitted = {name: FittedSelector.from_json(own) for name, own in record["selectors"].items()}
+    seeds = {
+        seed: {name: FittedSelector.from_json(own) for name, own in both.items()}
+        for seed, both in record["seeds"].items()
+    }
+    return Frozen(**record | {"selectors": fitted, "seeds": seeds})
+
+
+def _prompt_scores(tables: CallTables, contract: Contract) -> dict[str, dict[str, int]]:
+    scores: dict[str, dict[str, int]] = {}
+    for action in contract.actions:
+        names = prompts_of(tables, action.name)
+        for name in names if len(names) > 1 else ():
+            part = part_of(
+                tables, DEVELOPMENT, [action], contract.labels, prompts={action.name: name}
+            )
+            scores.setdefault(action.name, {})[name] = int(part.correct.sum())
+    return scores
+
+
+def _threshold(part: CallPart, route: Route) -> float | None:
+    if route.quota or not 0 < route.budget < 1:
+        return None
+    return threshold(doubt_of(part, route.first), route.budget)

@@ -1,0 +1,56 @@
+"""`otoscope call-value`: what allowing a generative audio call adds."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def call_value(
+    tables: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TABLE…", help="Predictions and examples: CSV, TSV, JSON lines or Parquet."
+        ),
+    ],
+    contract: Annotated[
+        Path, typer.Option(help="What is fixed before held-out labels are read; see --init.")
+    ],
+    out: Annotated[Path | None, typer.Option(help="Output: an empty folder.")] = None,
+    init: Annotated[
+        bool, typer.Option("--init", help="Only write a first contract for these tables.")
+    ] = False,
+) -> None:
+    """Audits saved predictions: is the generative call worth it on this closed-set task?
+
+    Policies are fitted on development examples and frozen; then labels of held-out examples are
+    read, and a log beside the contract counts that. The columns are in docs/call-value.md.
+
+    otoscope call-value predictions.parquet examples.csv --contract contract.json --init
+    otoscope call-value predictions.parquet examples.csv --contract contract.json --out audit
+    """
+    from otoscope.errors import InputError
+
+    if init:
+        from otoscope.atomic import write_json
+        from otoscope.audits.call_value.first_contract import first_contract
+        from otoscope.audits.call_value.tables import read_call_tables
+
+        if contract.exists():
+            raise InputError(f"{contract} exists; remove it, or choose another --contract")
+        write_json(contract, first_contract(read_call_tables(tables)))
+        typer.echo(f"{contract}: read and edit it, then run with --out")
+        return
+    if out is None:
+        raise InputError("--out is missing: where results go (or --init, for a first contract)")
+    from otoscope.audits.call_value.audit import audit_calls
+    from otoscope.reports.call_value.report import write_call_report
+    from otoscope.reports.terminal import console, print_line, table
+
+    audit = audit_calls(tables, contract, out)
+    page, verdict = write_call_report(audit, out)
+    for sentence in verdict:
+        print_line(console(), sentence)
+    rows = [(own.outcome, own.name, own.detail) for own in audit.checks]
+    console().print(table(("outcome", "leakage check", "detail"), rows))
+    typer.echo(f"report: {page}")

@@ -1,0 +1,1 @@
+"""The report of a call-value audit."""
