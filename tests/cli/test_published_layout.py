@@ -85,7 +85,7 @@ FOURTH = "test-echo-p226_01__p226_106__linear__high__down"
             {"gold_label": "increase"},
             f"line 4: gold_label is 'increase', and the dataset says 'decrease' of '{FOURTH}'",
         ),
-        (0, {"prompt": "Is it loud?"}, "kimia.jsonl: line 1: answers the prompt 'Is it loud?'"),
+        (0, {"prompt": "Is it loud?"}, "kimia.jsonl, line 1: answers the prompt 'Is it loud?'"),
         (0, {"category": "volume"}, "no saved answer to 1 of 24 questions"),
         (0, {"benchmark_clip_id": "x"}, "no saved answer to 1 of 24 questions"),
     ],
