@@ -172,6 +172,10 @@ def _row(contrast: Contrast) -> dict[str, Any]:
     }
 
 
+def _per_cent(power: float) -> str:
+    return "more than 99" if power > 0.99 else f"{100 * power:.0f}"
+
+
 def verdict(audit: CallAudit, made: list[Contrast]) -> list[str]:
     """What the primary contrast allows to be said, and what could have been found at all."""
     primary = next(own for own in made if own.role == "primary")
@@ -198,6 +202,6 @@ def verdict(audit: CallAudit, made: list[Contrast]) -> list[str]:
         f"There was room for {room} of {n} examples ({100 * room / n:.1f} points): no_call is "
         f"wrong there and some action is right; {only_calls} of all examples only a call gets "
         f"right. A policy that gained all of them and lost none would be detected with a "
-        f"probability of {100 * power:.0f} %."
+        f"probability of {_per_cent(power)} %."
     )
     return sentences

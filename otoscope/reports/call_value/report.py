@@ -3,7 +3,16 @@
 from pathlib import Path
 
 from otoscope.audits.call_value.audit import CallAudit
+from otoscope.reports.call_value.breakdowns import (
+    by_class,
+    by_prompt,
+    by_stage,
+    changed_examples,
+)
 from otoscope.reports.call_value.contrasts import contrasts, contrasts_table, verdict
+from otoscope.reports.call_value.diagnostics import calibration_table, fits, signals
+from otoscope.reports.call_value.figures import forest, frontier_figure, legend
+from otoscope.reports.call_value.frontier import frontier
 from otoscope.reports.call_value.policy_rows import policies_table
 from otoscope.reports.tables import ReportTable, TableColumn, in_markdown
 from otoscope.reports.writing import write_report
@@ -13,9 +22,18 @@ def write_call_report(audit: CallAudit, out: Path) -> tuple[Path, list[str]]:
     """Writes the report into an audit's folder; returns the page and what may be said."""
     found = contrasts(audit)
     sentences = verdict(audit, found)
+    curves = frontier(audit)
     tables = [
         contrasts_table(audit, found),
         policies_table(audit),
+        by_stage(audit),
+        by_class(audit),
+        changed_examples(audit),
+        by_prompt(audit),
+        curves,
+        fits(audit),
+        calibration_table(audit),
+        signals(audit),
         checks_table(audit),
     ]
     page = write_report(
@@ -24,7 +42,14 @@ def write_call_report(audit: CallAudit, out: Path) -> tuple[Path, list[str]]:
         heading="Call-value report",
         facts=[*map(in_markdown, sentences), *map(in_markdown, facts(audit))],
         template="call_value.html.jinja",
-        values={"verdict": sentences, "facts": facts(audit), "task": audit.contract.task},
+        values={
+            "forest": forest(found),
+            "curves": frontier_figure(curves.rows),
+            "legend": legend(curves.rows),
+            "verdict": sentences,
+            "facts": facts(audit),
+            "task": audit.contract.task,
+        },
     )
     return page, sentences
 

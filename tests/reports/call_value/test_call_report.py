@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 
 from otoscope.audits.call_value.audit import audit_calls
+from otoscope.reports.call_value.breakdowns import (
+    by_class,
+    by_prompt,
+    by_stage,
+    changed_examples,
+)
 from otoscope.reports.call_value.contrasts import contrasts, contrasts_table, verdict
+from otoscope.reports.call_value.diagnostics import fits, signals
+from otoscope.reports.call_value.frontier import frontier
 from otoscope.reports.call_value.policy_rows import policies_table
+from otoscope.reports.call_value.report import write_call_report
 from tests.audits.call_value.call_tables import (
     example_rows,
     prediction_rows,
@@ -113,3 +122,83 @@ def test_random_calls_have_the_formulas_accuracy(audit):
     rate = rows["full"]["call_rate"]
     expected = local + rate * (call - local)
     assert rows["as many random calls"]["accuracy"] == pytest.approx(expected)
+
+
+def test_gains_by_class_and_stage_add_up(audit):
+    total = by_class(audit).rows[-1]
+    counts = contrasts(audit)[0].evidence.counts
+    net = total["corrections"] - total["harms"]
+    elsewhere = total["changed_elsewhere"]
+    discordant = counts.only_first + counts.only_second
+    assert total["corrections"] + total["harms"] + elsewhere == discordant
+    assert total["net_per_call"] == pytest.approx(net / total["n_calls"])
+    for table in (by_class(audit).rows[:-1], by_stage(audit).rows):
+        for key in ("n", "n_calls", "corrections", "harms", "changed_elsewhere"):
+            assert sum(row[key] for row in table) == total[key]
+    assert len(changed_examples(audit).rows) == discordant
+
+
+def test_an_action_that_is_never_chosen_is_shown_without_an_accuracy(audit):
+    never = np.zeros(audit.holdout.n, dtype=int)
+    policies = tuple(
+        replace(own, chosen=never, called=own.called & False) if own.name == "full" else own
+        for own in audit.policies
+    )
+    rows = {row["action"]: row for row in by_stage(replace(audit, policies=policies)).rows}
+    assert rows["omni"]["n"] == 0
+    assert rows["omni"]["full"] is None
+    sentences = verdict(replace(audit, policies=policies), contrasts(audit))
+    assert "The full selector never calls" in sentences[1]
+
+
+def test_the_frontier_ends_at_single_actions(audit):
+    accuracies = {row["policy"]: row["accuracy"] for row in policies_table(audit).rows}
+    rows = frontier(audit).rows
+    ends = {(row["curve"], row.get("budget")): row["accuracy"] for row in rows}
+    assert ends["clap→omni", 0.0] == accuracies["clap"]
+    assert ends["clap→omni", 1.0] == accuracies["omni"]
+    assert ends["no_call→omni, random", 1.0] == pytest.approx(accuracies["omni"])
+    selected = audit.frozen.selectors["full"].weight_of_cost
+    at = next(row for row in rows if row["curve"] == "full" and row["lambda"] == selected)
+    assert at["accuracy"] == accuracies["full"]
+    best = max(rows, key=lambda row: (row["accuracy"], -row["call_rate"]))
+    assert best.get("dominated") is None
+
+
+def test_fold_assignments_and_prompts_are_compared(tmp_path):
+    examples = example_rows(60, 30)
+    predictions = prediction_rows(examples)
+    more = []
+    for row in predictions:
+        if row["action"] == "clap" and "fold" in row:
+            more += [row | {"fold_seed": seed, "fold": (row["fold"] + 1) % 5} for seed in (7, 8)]
+        if row["action"] == "omni":
+            row["prompt_id"] = "a"
+            more.append(row | {"prompt_id": "b"})
+    tables = write_tables(tmp_path, examples, [*predictions, *more])
+    made = audit_calls(tables, write_contract(tmp_path / "c.json", tables), tmp_path / "out")
+    folds = [row["folds"] for row in fits(made).rows]
+    assert folds.count("fold_seed 7") == folds.count("fold_seed 8") == 2
+    rows = by_prompt(made).rows
+    assert {row["prompt"] for row in rows} == {"a", "b"}
+    assert len(rows) == 2 * 4  # alone, and three routes
+
+
+def test_signals_are_perfect_where_they_tell_all_corrections(audit):
+    rows = {row["signal"]: row for row in signals(audit).rows}
+    assert rows["p(call) − p(local)"]["n_corrections"] > 0
+    assert 0.5 < rows["p(call) − p(local)"]["auc"] <= 1
+
+
+def test_page_has_both_figures_and_no_markup_from_names(tmp_path):
+    examples = example_rows(60, 30)
+    predictions = prediction_rows(examples)
+    for row in predictions:
+        row["action"] = row["action"].replace("clap", "<b>clap")
+    tables = write_tables(tmp_path, examples, predictions)
+    made = audit_calls(tables, write_contract(tmp_path / "c.json", tables), tmp_path / "out")
+    page, _ = write_call_report(made, tmp_path / "out")
+    text = page.read_text()
+    assert text.count("<svg") == 2
+    assert "<b>clap" not in text
+    assert (tmp_path / "out" / "tables" / "frontier.csv").is_file()
