@@ -24,7 +24,7 @@ SIZES = {
     "width": (8, 1024),
     "n_encoder_layers": (1, 32),
     "n_decoder_layers": (1, 32),
-    "n_mels": (1, 128),
+    "n_mels": (2, 128),
     "window_s": (1, 60),
 }
 """Smallest and largest values; the model is trained on one core."""

@@ -59,11 +59,16 @@ def find_adapter(adapter: str, base: Mapping[str, Any], base_name: str) -> Adapt
         UserWarning: Its configuration, which has no hash, names another base.
     """
     name, _, revision = (adapter, "", "") if Path(adapter).is_dir() else adapter.partition("@")
+    is_folder = Path(name).is_dir()
+    if is_folder and revision:
+        raise ModelError(f"{name!r} is a folder; it has no revision {revision!r}")
+    if is_folder:
+        adapter_in(name, None)  # before a folder of something else is hashed
     try:
         which = identity(name, revision or None, CONFIG)
     except (OSError, ValueError) as error:
         cause = first_line(error)[:300]
-        if isinstance(error, ValueError) and not Path(name).is_dir():
+        if isinstance(error, ValueError) and not is_folder:
             cause = "there is no folder here and no Hub repository of that name"
         raise ModelError(f"no adapter {adapter!r}: {cause}") from error
     found = adapter_in(name, which.get("commit"), described=which)

@@ -21,8 +21,11 @@ def headline(run: Path | str) -> str:
 
     audit = str(read_about(Path(run)).get("audit"))
     table: ReportTable | None = imported(HEADLINES[audit])(run) if audit in HEADLINES else None
-    if table is None or not table.rows:
-        return ""
+    return headline_of(table) if table is not None and table.rows else ""
+
+
+def headline_of(table: ReportTable) -> str:
+    """The same from a table with columns `accuracy`, its interval and `n`, for its first row."""
     row = table.rows[0]
     intervals = (column for column in table.filled if column.kind == "interval")
     interval = next((c for c in intervals if row.get(c.key) is not None), None)

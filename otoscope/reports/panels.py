@@ -9,10 +9,13 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
+from otoscope.reports.strips import SHAPES
+
 WIDTH, HEIGHT = 250, 150
 LEFT, RIGHT, TOP, BOTTOM = 26, 8, 6, 18
 INSET = 14
 MOST_TICKS = 8
+MARK_SCALE = 0.65
 
 
 class PlotPoint(NamedTuple):
@@ -31,12 +34,14 @@ class PlotLine(NamedTuple):
         css: Its colour, a class of the style sheet; more classes may follow.
         points: One for each label.
         answered: A share that is the same for all labels, drawn as a dashed line.
+        shape: Its marks, a name in `strips.SHAPES`.
     """
 
     name: str
     css: str
     points: Sequence[PlotPoint]
     answered: float | None = None
+    shape: str = "dot"
 
 
 class PlotScale(NamedTuple):
@@ -125,8 +130,8 @@ def _line(
     points = " ".join(f"{x:.1f},{scale.y(share):.1f}" for _, _, x, share in known)
     parts.append(f'<polyline class="path" points="{points}"/>')
     parts += [
-        f'<circle cx="{x:.1f}" cy="{scale.y(share):.1f}" r="2.6">'
-        f"<title>{_label(line, p, label)}</title></circle>"
+        f'<g class="mark" transform="translate({x:.1f} {scale.y(share):.1f}) scale({MARK_SCALE})">'
+        f"<title>{_label(line, p, label)}</title>{SHAPES[line.shape]}</g>"
         for p, label, x, share in known
     ]
     if line.answered is not None:

@@ -1,7 +1,8 @@
 """Small pictures in a report's rows: shares from 0 to 100 per cent, drawn in the page's colours.
 
 Strips scale with the page: positions are in per cent and marks in pixels, so marks keep their
-shape. The style sheet has a colour for each of `N_SERIES` series; shapes repeat after three.
+shape. Each of `N_SERIES` series has a colour in the style sheet and a shape, by which it is known
+without colours; then the colours begin anew with other shapes.
 """
 
 from collections.abc import Sequence
@@ -22,10 +23,12 @@ SHAPES = {
     "up": '<path d="M0-5.2 5 3.8H-5Z"/>',
     "down": '<path d="M0 5.2 5-3.8H-5Z"/>',
     "ring": '<circle r="4" class="hollow"/>',
+    "cross": '<path d="M-4-4 4 4M-4 4 4-4" class="tick"/>',
+    "box": '<path d="M-3.6-3.6H3.6V3.6H-3.6Z" class="hollow"/>',
     "tick": '<path d="M0-5.5V5.5" class="tick"/>',
 }
 Share = float | Fraction
-TURNS = ("dot", "diamond", "square")
+TURNS = ("dot", "diamond", "square", "up", "down", "ring", "cross", "box")
 
 
 class Mark(NamedTuple):
@@ -54,14 +57,36 @@ def css_class(series: int | None) -> str:
 
 def shape_of(series: int | None) -> str:
     """The shape of a series' marks."""
-    return "tick" if series is None else TURNS[series % len(TURNS)]
+    return "tick" if series is None else TURNS[(series + series // N_SERIES) % len(TURNS)]
 
 
-def strip(lines: Sequence[Sequence[Mark]], *, width: str = "100%") -> Markup:
-    """Marks on a scale from 0 to 100 per cent, a line below the other; chance level 50 dashed."""
+def strip(
+    lines: Sequence[Sequence[Mark]],
+    *,
+    width: str = "100%",
+    chance: float | None = 0.5,
+    named: Sequence[int] = (),
+) -> Markup:
+    """Marks on a scale from 0 to 100 per cent, a line below the other.
+
+    Args:
+        lines: The marks of each line.
+        width: Of the whole, as in CSS.
+        chance: Where a dashed line is drawn.
+        named: The series of each line, whose mark is set before it; without them no mark is.
+    """
     height = LINE * max(1, len(lines))
     parts = [f'<line class="grid" x1="{x}%" x2="{x}%" y1="0" y2="{height}"/>' for x in GRID]
-    parts.append(f'<line class="chance" x1="{_at(0.5)}" x2="{_at(0.5)}" y1="0" y2="{height}"/>')
+    if chance is not None:
+        x = _at(chance)
+        parts.append(f'<line class="chance" x1="{x}" x2="{x}" y1="0" y2="{height}"/>')
+    for i, series in enumerate(named):
+        y = LINE * i + LINE // 2
+        mark = SHAPES[shape_of(series)]
+        parts.append(
+            f'<svg x="-14" y="{y}" overflow="visible"><g class="{css_class(series)}" '
+            f'transform="scale(.8)">{mark}</g></svg>'
+        )
     for i, marks in enumerate(lines):
         parts += [_draw(mark, LINE * i + LINE // 2) for mark in marks]
     return Markup(

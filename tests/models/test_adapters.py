@@ -154,6 +154,20 @@ def test_files_are_checked_before_the_base_model_is_loaded(checkpoint, lora, mon
         open_transformers(checkpoint, adapter=str(lora))
 
 
+def test_a_folder_of_something_else_is_not_hashed(checkpoint, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("otoscope.models.adapters.identity", lambda *given: 1 / 0)
+    monkeypatch.setattr("otoscope.models.loading.identity", lambda *given: {"content": "0"})
+    for name in ("", ".", str(tmp_path)):
+        with pytest.raises(ModelError, match="is no adapter: it has no adapter_config"):
+            open_transformers(checkpoint, adapter=name)
+
+
+def test_a_folder_has_no_revision(checkpoint, lora):
+    with pytest.raises(ModelError, match=r"lora' is a folder; it has no revision 'v2'"):
+        open_transformers(checkpoint, adapter=f"{lora}@v2")
+
+
 def test_weights_as_a_pickle_are_loaded(checkpoint, lora):
     read = load_file(lora / SAFETENSORS)
     torch.save(read, lora / PICKLE)

@@ -59,6 +59,7 @@ def test_an_invalid_config_is_named(wrong, message):
         {"n_decoder_layers": 0},
         {"n_decoder_layers": 10**6},
         {"n_mels": 0},
+        {"n_mels": 1},  # its features would have the samples' length
         {"n_mels": 10**5},
         {"window_s": -1},
         {"width": 10**6},

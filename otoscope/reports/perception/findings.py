@@ -9,6 +9,7 @@ from otoscope.reports.perception import answers as predicted
 from otoscope.reports.perception import bias, calls, formats, scores
 from otoscope.reports.perception.beside_published import comparison_table
 from otoscope.reports.perception.reading import BEEP, PerceptionRun, about_direction
+from otoscope.reports.perception.summary import summaries
 from otoscope.reports.tables import ReportTable
 from otoscope.statistics.breakdowns import Scores
 
@@ -36,6 +37,11 @@ class PerceptionFindings:
     def tables(self) -> dict[str, ReportTable]:
         """Every table by name."""
         return {table.name: table for section in self.sections.values() for table in section}
+
+    @property
+    def summaries(self) -> dict[str, str]:
+        """A few sentences on each run that has an accuracy."""
+        return summaries(self.tables, [run.name for run in self.runs])
 
 
 def findings(runs: Sequence[PerceptionRun]) -> PerceptionFindings:

@@ -9,17 +9,18 @@ from markupsafe import Markup
 from otoscope.reports import strips
 from otoscope.reports.pairing import flat_settings
 from otoscope.reports.panels import PlotLine, PlotPoint, PlotScale, line_panel
-from otoscope.reports.parse_audit import doubtful_answers
 from otoscope.reports.perception.findings import PerceptionFindings
 from otoscope.reports.perception.reading import PerceptionRun
 from otoscope.reports.perception.samples import SampleAudio
 from otoscope.reports.perception.scores import ALL, ORDERS
+from otoscope.reports.perception.summary import cautions
 from otoscope.reports.strips import Mark
 from otoscope.reports.tables import Record, ReportTable, per_cent
 from otoscope.reports.terminal import setting
 
 TIERS = ORDERS["tier"]
 BIAS_SHAPES = {"rising": "up", "falling": "down", "unchanged": "ring"}
+MOST_BANDS = 2  # more of them cover each other
 NO_POINT = PlotPoint(None)
 Series = Mapping[str, int]
 
@@ -34,9 +35,14 @@ def page_values(
     """Values of the template; `audio` has a player for each row of `samples`."""
     series = {run.name: i for i, run in enumerate(found.runs)}
     tables = found.tables
+    summary = found.summaries
     players = list(zip(samples.rows, audio, strict=True))
     return {
-        "runs": [_about(run, series[run.name], found.prompts.get(run.name)) for run in found.runs],
+        "runs": [
+            _about(run, series[run.name], found.prompts.get(run.name), summary.get(run.name, ""))
+            for run in found.runs
+        ],
+        "cautions": cautions(found.runs),
         "prompts": sorted(set(found.prompts.values())),
         "tables": {name: _without_only_run(table, series) for name, table in tables.items()},
         "sections": found.sections,
@@ -57,21 +63,20 @@ def page_values(
             for name in series
         ],
         "with_audio": with_audio,
+        "with_bands": len(series) <= MOST_BANDS,
         "heat": strips.heat,
         "per_cent": per_cent,
     }
 
 
-def _about(run: PerceptionRun, nth: int, prompt: str | None) -> dict[str, Any]:
+def _about(run: PerceptionRun, nth: int, prompt: str | None, summary: str) -> dict[str, Any]:
     texts = run.answers.drop_duplicates("base_prompt").set_index("base_prompt")["prompt"]
     return {
         "name": run.name,
         "swatch": strips.swatch(nth),
         "model": str(run.about.get("model") or ""),
         "n": len(run.answers),
-        "n_unanswered": run.n_unanswered,
-        "partial": run.partial,
-        "doubtful": doubtful_answers(run.answers),
+        "summary": summary,
         "prompt": prompt,
         "settings": {key: setting(value) for key, value in flat_settings(run.about).items()},
         "prompts": texts.to_dict(),
@@ -132,12 +137,19 @@ def _published(table: ReportTable | None, category: str) -> list[Mark]:
 def _tiers(tables: Mapping[str, ReportTable], series: Series) -> list[tuple[str, Markup]]:
     """A panel for each category, with a line for each run."""
     panels = []
+    with_bands = len(series) <= MOST_BANDS
     for category, rows in _by(tables.get("accuracy_by_category_and_tier"), "category").items():
-        points = {(row["run"], row["tier"]): PlotPoint(*_estimate(row)) for row in rows}
+        points = {
+            (row["run"], row["tier"]): PlotPoint(*_estimate(row)[: 3 if with_bands else 1])
+            for row in rows
+        }
         lines = [
-            PlotLine(name, strips.css_class(i), [points.get((name, t), NO_POINT) for t in TIERS])
+            PlotLine(
+                name, strips.css_class(i), [points.get((name, t), NO_POINT) for t in TIERS],
+                shape=strips.shape_of(i),
+            )
             for name, i in series.items()
-        ]
+        ]  # fmt: skip
         name = category.replace("_", " ")
         alt = f"Accuracy by tier: {name}"
         panels.append((name, line_panel(lines, TIERS, scale=PlotScale(), chance=0.5, alt=alt)))
@@ -147,6 +159,7 @@ def _tiers(tables: Mapping[str, ReportTable], series: Series) -> list[tuple[str,
 def _bias(tables: Mapping[str, ReportTable], series: Series) -> list[dict[str, Any]]:
     """The rate of "increase" about rising, falling and unchanged clips, a line for each run."""
     rows = []
+    named = list(series.values()) if len(series) > 1 else []
     for category, own in _by(tables.get("prediction_rates"), "category").items():
         lines = [
             [
@@ -159,5 +172,5 @@ def _bias(tables: Mapping[str, ReportTable], series: Series) -> list[dict[str, A
             ]
             for name, i in series.items()
         ]  # fmt: skip
-        rows.append({"name": category.replace("_", " "), "strip": strips.strip(lines)})
+        rows.append({"name": category.replace("_", " "), "strip": strips.strip(lines, named=named)})
     return rows

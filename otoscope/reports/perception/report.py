@@ -14,7 +14,7 @@ from otoscope.reports.parse_audit import doubtful_answers
 from otoscope.reports.perception.findings import findings
 from otoscope.reports.perception.page import page_values
 from otoscope.reports.perception.reading import PerceptionRun, read_perception
-from otoscope.reports.perception.samples import players, sample_table, samples_of
+from otoscope.reports.perception.samples import players, sample_table, samples_of_all
 from otoscope.reports.tables import in_markdown
 from otoscope.reports.writing import report_folder, write_report
 
@@ -34,7 +34,7 @@ def report(
         DatasetError: The dataset cannot be opened.
     """
     found = findings(read_perception(runs))
-    chosen = [samples_of(run) for run in found.runs]
+    chosen = samples_of_all(found.runs)
     audio = players(chosen, dataset)
     samples = sample_table(found.runs, chosen)
     found.sections["samples"] = [samples]
@@ -42,17 +42,19 @@ def report(
         Path(out) if out is not None else report_folder(runs),
         found.tables.values(),
         heading="Perception report",
-        facts=map(_facts, found.runs),
+        facts=[_facts(run, found.summaries.get(run.name, "")) for run in found.runs],
         template="perception.html.jinja",
         values=page_values(found, samples, audio, with_audio=dataset is not None),
     )
 
 
-def _facts(run: PerceptionRun) -> str:
+def _facts(run: PerceptionRun, summary: str) -> str:
     facts = [
         f"{len(run.answers):,} questions",
         *([f"**{run.n_unanswered:,} unanswered**"] if run.n_unanswered else []),
         *([f"**{in_markdown(doubt)}**"] if (doubt := doubtful_answers(run.answers)) else []),
         *([f"**partial: {in_markdown(run.partial)}**"] if run.partial else []),
     ]
-    return f"{in_markdown(run.name)}: {'; '.join(facts)}"
+    return " ".join(
+        filter(None, [f"{in_markdown(run.name)}:", in_markdown(summary), "; ".join(facts)])
+    )

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -20,27 +20,51 @@ FAILURES_FIRST = ("failed", "refused", "filtered", "unparsed", "wrong", UNSCORED
 N_EACH = 6
 N_CANDIDATES = 500
 DEFAULT = "default"
-MAX_AUDIO_BYTES = 6_000_000
+MAX_AUDIO_BYTES = 1_800_000
 MEDIA_TYPES = {b"fLaC": "audio/flac", b"RIFF": "audio/wav", b"OggS": "audio/ogg"}
 
 
 class SampleAudio(NamedTuple):
-    """A player's address, or why there is none."""
+    """A player's address, or where the player of the same clip is, or why there is none.
+
+    Attributes:
+        address: The clip as a `data:` address where this answer has the player, else empty.
+        missing: Why there is no player.
+        number: Of the clip, where there is a player for it.
+    """
 
     address: str
     missing: str
+    number: int | None = None
 
 
-def samples_of(run: PerceptionRun, *, n_each: int = N_EACH) -> pd.DataFrame:
+def samples_of(
+    run: PerceptionRun, *, n_each: int = N_EACH, known: Collection[str] = ()
+) -> pd.DataFrame:
     """Some answers of each outcome, the failures first; unanswered questions have nothing to show.
 
     Within an outcome a text or a category that was not shown yet comes first, each pair of them
     once, and else the order of the plan.
+
+    Args:
+        run: Whose answers.
+        n_each: How many of each outcome.
+        known: Ids of clips that are preferred, such as those of another run's samples.
     """
     chosen: list[int] = []
     for outcome in FAILURES_FIRST:
-        chosen += _varied(run.answers[run.answers["outcome"] == outcome], n_each)
+        own = run.answers[run.answers["outcome"] == outcome]
+        is_known = own["id"].isin(list(known))
+        chosen += _varied(pd.concat([own[is_known], own[~is_known]]), n_each)
     return run.answers.loc[chosen]
+
+
+def samples_of_all(runs: Sequence[PerceptionRun]) -> list[pd.DataFrame]:
+    """The samples of every run; as far as possible all about the same clips."""
+    chosen: list[pd.DataFrame] = []
+    for run in runs:
+        chosen.append(samples_of(run, known={name for own in chosen for name in own["id"]}))
+    return chosen
 
 
 def _varied(answers: pd.DataFrame, n: int) -> list[int]:
@@ -85,25 +109,50 @@ def sample_table(runs: Sequence[PerceptionRun], chosen: Sequence[pd.DataFrame]) 
 def players(
     answers: Sequence[pd.DataFrame], dataset: DatasetLike | Items | None
 ) -> list[SampleAudio]:
-    """For each answer of each run the address of its last clip, or why there is none.
+    """For each answer of each run the player of its last clip, or why there is none.
 
-    Together they are within the size limit of a page. A folder or repository is opened with the
-    configs that the runs name; without a dataset there are no players.
+    Each clip has one player, at the first answer about it. Together they are within the size limit
+    of a page, of which every run has its share: first the first answers of all of them. A folder or
+    repository is opened with the configs that the runs name; without a dataset there are no
+    players.
     """
     questions = pd.concat(answers)
     if dataset is None:
         return [SampleAudio("", "")] * len(questions)
     opened = [dataset] if isinstance(dataset, Items) else _opened(questions, dataset)
-    n_left = MAX_AUDIO_BYTES
+    clips = [
+        _clip(opened, ids, hashes)
+        for ids, hashes in zip(questions["audio_ids"], questions["audio_sha256"], strict=True)
+    ]
+    n_left, chosen = MAX_AUDIO_BYTES, set()
+    for at in _by_turns([len(own) for own in answers]):
+        data = clips[at][0]
+        if data and data not in chosen and len(data) <= n_left:
+            chosen.add(data)
+            n_left -= len(data)
+    numbers: dict[bytes, int] = {}
     found = []
-    for ids, hashes in zip(questions["audio_ids"], questions["audio_sha256"], strict=True):
-        data, missing = _clip(opened, ids, hashes)
-        if len(data) > n_left:
-            data, missing = b"", "size limit of the page reached"
-        n_left -= len(data)
-        media_type = MEDIA_TYPES.get(data[:4], "audio/mpeg")
-        found.append(SampleAudio(data_uri(data, media_type) if data else "", missing))
+    for data, missing in clips:
+        if data in numbers:
+            found.append(SampleAudio("", "", numbers[data]))
+        elif data in chosen:
+            numbers[data] = len(numbers) + 1
+            address = data_uri(data, MEDIA_TYPES.get(data[:4], "audio/mpeg"))
+            found.append(SampleAudio(address, "", numbers[data]))
+        else:
+            found.append(SampleAudio("", missing or "size limit of the page reached"))
     return found
+
+
+def _by_turns(sizes: Sequence[int]) -> list[int]:
+    """Positions in lists that are joined: the first of each list, then the second of each.
+
+    >>> _by_turns([3, 1])
+    [0, 3, 1, 2]
+    """
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    turns = [(k, start) for start, size in zip(starts, sizes, strict=True) for k in range(size)]
+    return [start + k for k, start in sorted(turns)]
 
 
 def _opened(questions: pd.DataFrame, dataset: DatasetLike) -> list[Items]:

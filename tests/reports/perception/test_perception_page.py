@@ -1,5 +1,6 @@
 """The page and the files of a report: complete, self-contained, escaped, warning of gaps."""
 
+import base64
 import csv
 import hashlib
 import re
@@ -90,10 +91,36 @@ def test_a_partial_run_and_missing_answers_are_loud(tmp_path):
     assert 'class="warning"' not in complete
     run = write_run(tmp_path / "part", eight_and_four(), partial="2 of 100 sources")
     page = report([run])
-    assert "<b>Partial run:</b> <bdi>2 of 100 sources</bdi>" in page.read_text()
-    assert "<b>1 of 12 questions are unanswered</b> (8.3 %)" in page.read_text()
+    warned = '<p class="warning"><b>{}:</b> <bdi>part</bdi> (<bdi>{}</bdi>). {}'
+    part = warned.format("Partial run", "2 of 100 sources", "Numbers hold for that part only.")
+    assert part in page.read_text()
+    none = warned.format("Unanswered questions", "1 of 12 (8.3 %)", "They count as not correct.")
+    assert none in page.read_text()
     markdown = (page.parent / "report.md").read_text()
     assert "**1 unanswered**; **partial: 2 of 100 sources**" in markdown
+
+
+def test_partial_runs_are_one_line(tmp_path):
+    runs = [
+        write_run(tmp_path / name, [(row(), "increase")], partial="2 of 100 sources")
+        for name in "abc"
+    ]
+    text = report(runs).read_text()
+    assert text.count('class="warning"') == 1
+    assert re.search(r"<b>Partial runs:</b> <bdi>a</bdi> \(.*, <bdi>c</bdi> \(", text)
+
+
+def test_the_page_begins_with_what_was_found(tmp_path):
+    # Volume: 3 of 8 correct; echo 4 of 4; 7 of 12 together, an undecided 58.3 %.
+    run = write_run(tmp_path / "run", eight_and_four(no_effect=False))
+    page = report([run])
+    text = page.read_text()
+    assert 0 < text.index("Highest: echo 100.0 %; lowest: volume 37.5 %.") < text.index("<section")
+    (line,) = re.findall(r": <bdi>(accuracy .*?)</bdi>", text)
+    assert line.startswith("accuracy 58.3 % (95 % CI, clustered Wilson: ")
+    assert "n = 12. No difference from chance level was found. Highest" in line
+    assert f"- run: {line} 12 questions; **1" in (page.parent / "report.md").read_text()
+    assert '<details class="table" open>' not in text
 
 
 def test_a_run_of_nothing_and_one_without_answers_have_a_page(tmp_path):
@@ -101,7 +128,7 @@ def test_a_run_of_nothing_and_one_without_answers_have_a_page(tmp_path):
     assert "No questions were planned" in text
     assert "there is no accuracy to show" in text
     text = report([write_run(tmp_path / "silent", [(row(), None)])]).read_text()
-    assert "1 of 1 questions are unanswered" in text
+    assert "<bdi>silent</bdi> (<bdi>1 of 1 (100.0 %)</bdi>)" in text
 
 
 def test_one_question_is_enough(tmp_path):
@@ -208,9 +235,54 @@ def test_the_audio_of_a_page_is_limited(tmp_path, monkeypatch):
     questions = [row(clip=name, audio_sha256=None) for name in "ab"]
     answers = ["decrease", "it decreases"]
     run = write_run(tmp_path / "run", list(zip(questions, answers, strict=True)))
-    text = report([run], dataset=a_dataset({q["id"]: audio for q in questions})).read_text()
+    clips = {questions[0]["id"]: audio, questions[1]["id"]: audio[::-1]}
+    text = report([run], dataset=a_dataset(clips)).read_text()
     assert text.count("<audio") == 1
     assert text.count("size limit of the page reached") == 1
+
+
+def test_a_clip_has_one_player_and_every_run_has_some(tmp_path, monkeypatch):
+    audio = {name: f"fLaC and {name}".encode() for name in "abcd"}
+    monkeypatch.setattr(samples, "MAX_AUDIO_BYTES", 2 * len(audio["a"]))
+    runs = []
+    for folder, names in (("one", "abc"), ("two", "cd")):
+        questions = [row(clip=name, audio_sha256=None, category=f"k{name}") for name in names]
+        runs.append(write_run(tmp_path / folder, [(q, "increase") for q in questions]))
+    ids = {name: row(clip=name, category=f"k{name}")["id"] for name in "abcd"}
+    text = report(runs, dataset=a_dataset({ids[n]: data for n, data in audio.items()})).read_text()
+    # The first answers of both runs have a player: c comes first in the second, since the first
+    # run shows it too. There its only player is.
+    players = re.findall(r'<audio id="(clip-\d)".*?base64,([\w=+/]+)"', text)
+    coded = [base64.b64encode(audio[name]).decode() for name in "ac"]
+    assert players == list(zip(("clip-1", "clip-2"), coded, strict=True))
+    assert text.count('<a href="#clip-2">The player of this clip</a>') == 1
+    assert text.count("size limit of the page reached") == 2  # b and d
+
+
+@pytest.mark.slow
+def test_a_page_of_five_runs_is_small(tmp_path):
+    # Clips of 120 kB, as 3 s of speech have as FLAC.
+    names = [f"category_{i}" for i in range(9)]
+    planned = [
+        row(category=name, tier=tier, clip=str(i), source_id=str(i), direction=way)
+        for name in names for tier in ("low", "mid", "high")
+        for i in range(4) for way in ("up", "down")
+    ]  # fmt: skip
+    wrong = {"up": "decrease", "down": "increase"}
+    runs = [
+        write_run(
+            tmp_path / f"run{k}",
+            [
+                (q, wrong[q["direction"]] if i % (k + 2) else q["label"])
+                for i, q in enumerate(planned)
+            ],
+        )
+        for k in range(5)
+    ]
+    loud = {q["id"]: b"fLaC" + hashlib.sha256(q["id"].encode()).digest() * 3750 for q in planned}
+    page = report(runs, dataset=a_dataset(loud))
+    assert page.stat().st_size < 3_000_000
+    assert page.read_text().count("<audio") == 1_800_000 // 120_004
 
 
 def test_what_is_not_a_run_is_named(tmp_path):
@@ -220,23 +292,27 @@ def test_what_is_not_a_run_is_named(tmp_path):
         report([tmp_path])
 
 
-def test_every_series_has_a_colour_and_neighbours_differ_in_shape(tmp_path):
+def test_every_series_has_a_colour_and_a_shape(tmp_path):
     assert strips.css_class(strips.N_SERIES) == strips.css_class(0) == "s1"
-    assert strips.shape_of(0) != strips.shape_of(1) != strips.shape_of(2)
+    assert len({strips.shape_of(i) for i in range(8)}) == 8
+    assert len({(strips.css_class(i), strips.shape_of(i)) for i in range(64)}) == 64
     text = report([write_run(tmp_path / "run", [(row(), "")])]).read_text()
     assert all(f".s{i + 1} {{ color" in text for i in range(strips.N_SERIES))
 
 
 def test_players_are_found_in_a_folder_of_several_configs(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-    audio = b"RIFF and more"
+    audio = {"default": b"RIFF and more", "source": b"RIFF and less"}
+    sha256 = hashlib.sha256(audio["default"]).hexdigest()
     questions = [
-        row(clip="a", config="default", audio_sha256=[hashlib.sha256(audio).hexdigest()]),
+        row(clip="a", config="default", audio_sha256=[sha256]),
         row("source_bias@volume", "source", None, config="source"),
     ]
     for question, name in zip(questions, ("default", "source"), strict=True):
         (tmp_path / "data" / name).mkdir(parents=True)
-        a_dataset({question["id"]: audio}).to_parquet(tmp_path / "data" / name / "test.parquet")
+        a_dataset({question["id"]: audio[name]}).to_parquet(
+            tmp_path / "data" / name / "test.parquet"
+        )
     configs = "".join(
         f"- config_name: {name}\n  data_files:\n  - split: test\n    path: {name}/test.parquet\n"
         for name in ("default", "source")
