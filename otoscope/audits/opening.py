@@ -5,17 +5,20 @@ for each state of the files.
 """
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
 import yaml
 
 from otoscope.audits.audio_files import AudioFiles, folders_of
 from otoscope.audits.table_layouts import csv_splits, folder_splits, is_audio_folder, is_plain_csv
-from otoscope.errors import InputError
+from otoscope.errors import InputError, first_line
 from otoscope.tables.files import TableError
 from otoscope.tables.names import column
 
@@ -25,6 +28,8 @@ DatasetLike: TypeAlias = str | Path | datasets.Dataset
 ENDS = 64 * 1024
 NO_ROWS = "BatchSize must be greater than 0"
 """What `datasets` says of a Parquet file without rows."""
+EXPECTED = re.compile(r"'expected': SplitInfo\(name='([^']*)'.*?num_examples=(\d+)")
+"""A split and its rows, in what `datasets` says where a README counts others."""
 
 
 class DatasetError(InputError, ValueError):
@@ -138,19 +143,40 @@ def load_table(
 
 
 def _load(opened: Opened, split: str) -> datasets.Dataset:
-    cache = None
+    cache, files = None, list[Path]()
     if opened.revision is None:
         files = [
             Path(opened.files.where, name) for names in opened.found.values() for name in names
         ]
         cache = str(Path(datasets.config.HF_DATASETS_CACHE, f"otoscope-{state_of(files)[:16]}"))
-    return datasets.load_dataset(
-        opened.files.where,
-        opened.builder.config.name,
-        split=split,
-        revision=opened.revision,
-        cache_dir=cache,
-    )
+    try:
+        return datasets.load_dataset(
+            opened.files.where,
+            opened.builder.config.name,
+            split=split,
+            revision=opened.revision,
+            cache_dir=cache,
+        )
+    except (datasets.exceptions.DatasetGenerationError, pa.ArrowException):
+        _reject_damaged(files)
+        raise
+
+
+def _reject_damaged(files: Sequence[Path]) -> None:
+    """Names the first Parquet file that cannot be read, which `datasets` does not.
+
+    Raises:
+        DatasetError: There is one.
+    """
+    for path in files:
+        try:
+            if path.suffix == ".parquet":
+                for _ in pq.ParquetFile(path).iter_batches():
+                    pass
+        except (pa.ArrowException, OSError) as error:
+            raise DatasetError(
+                f"{path}: damaged ({first_line(error)}); get it again, or build it anew"
+            ) from error
 
 
 def state_of(files: Sequence[Path]) -> str:
@@ -203,12 +229,21 @@ def opening(dataset: str | Path) -> Iterator[None]:
         raise DatasetError(f"{dataset}: the YAML in its README.md is not readable") from error
     except TableError as error:
         raise DatasetError(str(error)) from error
+    except datasets.exceptions.SplitsVerificationError as error:
+        raise DatasetError(f"{dataset}: {_other_numbers(error)}") from error
     except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
         generating = isinstance(error, datasets.exceptions.DatasetGenerationError)
         reason = f" ({error.__cause__})" if generating and error.__cause__ else ""
         if NO_ROWS in reason or NO_ROWS in str(error):
             raise DatasetError(f"{dataset}: a Parquet file without rows; leave it out") from error
         raise DatasetError(" ".join(f"{dataset}: {error}{reason}".split())) from error
+
+
+def _other_numbers(error: Exception) -> str:
+    """That a dataset's README counts other rows than there are."""
+    counted = EXPECTED.search(str(error))
+    rows = f"{counted[2]} rows in split {counted[1]!r}" if counted else "other splits"
+    return f"its README counts {rows}, its files do not; get them again, or build it anew"
 
 
 def configs_in(dataset: DatasetLike, revision: str | None = None) -> list[str]:

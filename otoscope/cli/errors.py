@@ -65,5 +65,6 @@ def _message(error: Exception) -> str | None:
         way = way_to_install(error.name or "")
         return way and f"the package {error.name!r} is missing: {way}"
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+        # of a move, where to
+        return f"{os.fsdecode(error.filename2 or error.filename)}: {error.strerror}"
     return str(error) or type(error).__name__

@@ -140,6 +140,29 @@ class TestLayouts:
             plan(tmp_path)
 
 
+@pytest.mark.parametrize("damage", [lambda b: b[:-9], lambda b: bytes(len(b)), lambda b: b""])
+def test_a_damaged_shard_is_named(tmp_path, damage):
+    folder = tmp_path / "d"
+    write(folder, {"all": {"test": [row(0), row(1)]}})
+    (shard,) = folder.rglob("*.parquet")
+    shard.write_bytes(damage(shard.read_bytes()))
+    with pytest.raises(DatasetError, match=rf"{shard.name}: damaged \(.*build it anew"):
+        open_items(folder)
+
+
+def test_a_shard_that_is_missing_is_told_by_its_rows(tmp_path):
+    for n in range(2):
+        pq.write_table(pa.table({"id": [f"{n}"]}), tmp_path / f"test-0000{n}-of-00002.parquet")
+    (tmp_path / "README.md").write_text(
+        "---\ndataset_info:\n  features: [{name: id, dtype: string}]\n"
+        "  splits: [{name: test, num_examples: 2, num_bytes: 2}]\n---\n"
+    )
+    assert load_table(tmp_path, split="test", revision=None)[0].num_rows == 2
+    (tmp_path / "test-00001-of-00002.parquet").unlink()
+    with pytest.raises(DatasetError, match="README counts 2 rows in split 'test', its files"):
+        load_table(tmp_path, split="test", revision=None)
+
+
 @pytest.mark.parametrize("kind", ["parquet with a card", "csv", "jsonl"])
 def test_a_file_replaced_under_the_same_time_is_read_anew(tmp_path, kind):
     def write_labels(labels):

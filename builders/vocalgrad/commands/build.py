@@ -62,6 +62,7 @@ def build(
     """
     progress = ProgressBars()
     out = out or Path("vocalgrad" if profile == "paper" else f"vocalgrad-{profile}")
+    corrected = read_corrections(corrections) if corrections else None
     if dry_run and options.kind == "voices":
         unspoken = plan_without_audio(options, _names(categories), profile=profile, beeps=beeps)
         _print_size(estimate(unspoken), out)
@@ -73,7 +74,7 @@ def build(
         categories=_names(categories),
         profile=profile,
         policies=span_policies(on_nothing_found, on_short, on_loud_start),
-        corrections=read_corrections(corrections) if corrections else None,
+        corrections=corrected,
         on_error=options.on_error,
         limit_sources=options.limit_sources,
         progress=progress,

@@ -6,6 +6,7 @@ import typer
 
 from builders.corpora.base import SourceClip
 from builders.corpora.options import CorpusOptions, corpus_options, open_corpus, verify_corpus
+from builders.vocalgrad.commands.options import print_omitted
 from builders.vocalgrad.planning.build_plan import limited_sources
 from builders.vocalgrad.planning.estimate import sources_without_audio
 from otoscope.acoustics import codec
@@ -25,14 +26,16 @@ def list_sources(*, options: CorpusOptions) -> None:
 
     python -m builders.vocalgrad sources list --source vctk:/data/VCTK-Corpus
 
-    A cell is empty where something is not known: voices that were not synthesised yet have no
-    length.
+    What is left out of the corpus is listed on stderr. A cell is empty where something is not
+    known: voices that were not synthesised yet have no length.
     """
     if options.kind == "voices":
         sources = tuple(sources_without_audio(options))
     else:
         progress = ProgressBars(write_line=lambda line: typer.echo(line, err=True))
-        sources = open_corpus(options, progress).sources
+        corpus = open_corpus(options, progress)
+        print_omitted(corpus.skipped, ())
+        sources = corpus.sources
     rows = [
         {name: str(getattr(s, name, "")) for name in LISTED} | {DURATION: _duration_s(s)}
         for s in limited_sources(sources, options.limit_sources)

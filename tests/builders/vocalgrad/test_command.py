@@ -231,6 +231,21 @@ def test_sources_list(call, speech):
     assert lines == [["test", "clip0", "clip0", "a", "", path, "", "1.300000", "", ""]]
 
 
+def test_a_list_says_what_it_leaves_out(call, speech):
+    (speech / "metadata.csv").unlink()
+    (speech / "b.m4a").write_bytes(b"x")
+    code, printed, errors = call("sources", "list", "--source", f"folder:{speech}")
+    assert (code, len(printed.splitlines())) == (0, 4)
+    assert "left out: *.m4a: no audio by extension, 1 of them" in errors
+
+
+def test_a_dry_run_of_voices_reads_the_corrections(call, tmp_path):
+    options = ("build", "--source", "voices:5", "--dry-run", "--out", tmp_path / "x")
+    code, _, errors = call(*options, "--corrections", tmp_path / "none.csv")
+    assert code == 2
+    assert "none.csv: No such file" in errors
+
+
 def test_a_list_has_what_is_known_of_speakers(call, tmp_path):
     write_own_vctk(tmp_path / "vctk", LAYOUTS[0])
     source = ("--source", f"vctk:{tmp_path / 'vctk'}", "--selection", "all")
