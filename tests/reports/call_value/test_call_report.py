@@ -202,3 +202,30 @@ def test_page_has_both_figures_and_no_markup_from_names(tmp_path):
     assert text.count("<svg") == 2
     assert "<b>clap" not in text
     assert (tmp_path / "out" / "tables" / "frontier.csv").is_file()
+
+
+PAPERS_ACCURACIES = {
+    71: ".296", 97: ".404", 183: ".762", 190: ".792", 191: ".796", 194: ".808", 196: ".817",
+    201: ".838", 204: ".850", 205: ".854", 212: ".883", 213: ".887", 215: ".896", 221: ".921",
+    222: ".925", 225: ".938", 234: ".975",
+}  # fmt: skip
+"""Number of correct examples of 240, and what the paper prints."""
+
+
+def test_counts_give_every_accuracy_that_the_paper_prints(audit):
+    for k, accuracy in PAPERS_ACCURACIES.items():
+        changed = with_right(audit, clap=np.arange(240) < k)
+        row = next(row for row in policies_table(changed).rows if row["policy"] == "clap")
+        assert row["n_correct"] == k
+        assert f"{row['accuracy']:.3f}" == f"0{accuracy}"
+
+
+@pytest.mark.parametrize(("n_calls", "rate"), [(30, "12.5"), (122, "50.8"), (7, "2.9")])
+def test_counts_of_calls_give_the_rates_that_the_paper_prints(audit, n_calls, rate):
+    called = np.zeros(audit.holdout.predicted.shape, dtype=bool)
+    called[:n_calls, audit.holdout.index("omni")] = True
+    policies = tuple(
+        replace(own, called=called) if own.name == "full" else own for own in audit.policies
+    )
+    row = policies_table(replace(audit, policies=policies)).rows[0]
+    assert f"{100 * row['call_rate']:.1f}" == rate
