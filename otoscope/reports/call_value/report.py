@@ -9,6 +9,7 @@ from otoscope.reports.call_value.breakdowns import (
     by_stage,
     changed_examples,
 )
+from otoscope.reports.call_value.components import ledger_table
 from otoscope.reports.call_value.contrasts import contrasts, contrasts_table, verdict
 from otoscope.reports.call_value.diagnostics import calibration_table, fits, signals
 from otoscope.reports.call_value.figures import forest, frontier_figure, legend
@@ -26,6 +27,7 @@ def write_call_report(audit: CallAudit, out: Path) -> tuple[Path, list[str]]:
     tables = [
         contrasts_table(audit, found),
         policies_table(audit),
+        ledger_table(audit),
         by_stage(audit),
         by_class(audit),
         changed_examples(audit),

@@ -12,6 +12,7 @@ from otoscope.reports.call_value.breakdowns import (
     by_stage,
     changed_examples,
 )
+from otoscope.reports.call_value.components import ledger_table
 from otoscope.reports.call_value.contrasts import contrasts, contrasts_table, verdict
 from otoscope.reports.call_value.diagnostics import fits, signals
 from otoscope.reports.call_value.frontier import frontier
@@ -229,3 +230,11 @@ def test_counts_of_calls_give_the_rates_that_the_paper_prints(audit, n_calls, ra
     )
     row = policies_table(replace(audit, policies=policies)).rows[0]
     assert f"{100 * row['call_rate']:.1f}" == rate
+
+
+def test_components_of_a_policy_add_up_to_its_total(audit):
+    totals = {row["policy"]: row["wall_s"] for row in policies_table(audit).rows[:3]}
+    for name in ("full", "no_call"):
+        own = [row for row in ledger_table(audit).rows if row["policy"] == name]
+        assert {row["component"] for row in own} >= {"text", "clap", "wavlm"}
+        assert sum(row["wall_s"] for row in own) == pytest.approx(totals[name])
