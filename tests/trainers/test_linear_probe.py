@@ -162,10 +162,10 @@ class TestWithARun:
         (("--probe-split", "grouped", "--folds", "99"), "99 folds of 50 sources; use fewer"),
         (("--memory-gib", "0.00001"), "allow it with --memory-gib"),
         (("--test-features", "nowhere"), "nowhere holds no features"),
-        (("--epochs", "0"), "at least 1 epoch"),
-        (("--memory-gib", "nan"), "--memory-gib must be a finite number"),
-        (("--learning-rate", "nan"), "the learning rate must be above 0 and at most 1000"),
-        (("--weight-decay", "nan"), "the weight decay finite"),
+        (("--epochs", "0"), "Invalid value for '--epochs'"),
+        (("--memory-gib", "nan"), "Invalid value for '--memory-gib'"),
+        (("--learning-rate", "nan"), "Invalid value for '--learning-rate'"),
+        (("--weight-decay", "nan"), "Invalid value for '--weight-decay'"),
     ],
 )
 def test_invalid_options_are_one_line(features, tmp_path, options, message):

@@ -323,7 +323,7 @@ def cut_short(path):
 
 
 UNUSABLE = {
-    "empty": (lambda p: p.write_bytes(b""), "not readable as audio"),
+    "empty": (lambda p: p.write_bytes(b""), "holds no samples: an empty file"),
     "no_sound": (lambda p: p.write_text("<html>not found</html>"), "not readable as audio"),
     "header_only": (lambda p: wav(p, np.zeros(0)), "holds no samples"),
     "cut_short": (cut_short, "cut short"),
@@ -368,7 +368,8 @@ def test_sources_that_cannot_be_used_are_separated_in_one_line(speech):
         planned(speech)
     one_line = " ".join(str(raised.value).split())
     reasons = "; ".join(
-        f"{speech / name}: not readable as audio (Format not recognised.)"
+        f"{speech / name}: not readable as audio: none of WAV, FLAC, Ogg, MP3, AIFF, AU, CAF, W64 or "
+        "NIST; convert it to one"
         for name in ("clip0.wav", "clip2.wav")
     )
     assert one_line == (

@@ -67,7 +67,7 @@ def table(card, first_column):
 
 
 def test_neither_card_nor_records_name_a_folder_of_this_machine(built, card):
-    assert "Left out (1): clip2 (clip2.wav: not readable as audio" in card
+    assert "Left out (1): clip2 (clip2.wav: " in card
     folders = {str(s.source.path.parent) for s in built.plan.sources} | {str(built.folder.parent)}
     for path in [*built.folder.rglob("*.json"), built.folder / "README.md"]:
         assert not [folder for folder in folders if folder in path.read_text()], path

@@ -186,7 +186,7 @@ def test_the_fingerprint_of_version_0_1():
     assert plan.fingerprint == "bf4329be26104aed57cf54da57457077132f3ad01f530a485b4a82f9046c0969"
     assert set(outline_of(plan)) == {
         "fingerprint", "profile", "categories", "generator_version", "libraries", "n_sources",
-        "n_beeps", "n_shards",
+        "n_beeps", "n_shards", "folders",
     }  # fmt: skip
 
 
