@@ -368,8 +368,8 @@ def test_sources_that_cannot_be_used_are_separated_in_one_line(speech):
         planned(speech)
     one_line = " ".join(str(raised.value).split())
     reasons = "; ".join(
-        f"{speech / name}: not readable as audio: none of WAV, FLAC, Ogg, MP3, AIFF, AU, CAF, W64 or "
-        "NIST; convert it to one"
+        f"{speech / name}: not readable as audio: none of WAV, FLAC, Ogg, MP3, AIFF, AU, CAF, W64 "
+        "or NIST; convert it to one"
         for name in ("clip0.wav", "clip2.wav")
     )
     assert one_line == (
