@@ -202,7 +202,7 @@ def _validate_numbers(contract: Contract) -> None:
         ("lambdas: at least one, none below 0", min(settings.lambdas, default=-1) >= 0),
         ("folds: at least 2", settings.n_folds >= 2),
         ("margin lies between 0 and 1", 0 < contract.margin < 1),
-        ("alpha lies between 0 and 1", 0 < contract.alpha < 1),
+        ("alpha is 0.05, the level of every interval of the report", contract.alpha == 0.05),
         ("draws: at least 100", contract.draws >= 100),
         (
             f"allocated: totals of {', '.join(COSTS_ALLOCATED)}, none below 0, by action",

@@ -208,6 +208,7 @@ def test_the_prompt_is_chosen_on_development_examples(tmp_path):
         ({"tests": [["full", "wavlm"]]}, "tests lack the primary contrast"),
         ({"folds": 1}, "folds: at least 2"),
         ({"margin": 3}, "margin lies between 0 and 1"),
+        ({"alpha": 0.1}, "alpha is 0.05, the level of every interval"),
         ({"lambdas": []}, "lambdas: at least one"),
         ({"labels": ["cough"]}, "labels: there are at least two"),
         ({"schema": 9}, "schema is 9, not 1"),
