@@ -5,8 +5,10 @@ While the reader of the results writes, decodes or draws a progress bar, calls g
 
 import asyncio
 import atexit
+import gc
 import threading
 import time
+import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
 from functools import partial
@@ -43,19 +45,30 @@ class LoopThread:
         if self._loop.is_closed():
             return
         atexit.unregister(self.close)
-        self.submit(_cancel_others()).result()
+        n_cancelled = self.submit(_cancel_others()).result()
         if self._at_end is not None:
             self.submit(self._at_end()).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+        if n_cancelled:
+            _drop_unstarted()
 
 
-async def _cancel_others() -> None:
+def _drop_unstarted() -> None:
+    """Frees what cancelled calls had prepared and not begun, such as a connection, in silence."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+        gc.collect()
+
+
+async def _cancel_others() -> int:
+    """Cancels all other calls; how many there were."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
+    return len(others)
 
 
 def as_they_arrive(

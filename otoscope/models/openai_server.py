@@ -9,6 +9,7 @@ The key is read from the environment when a call is made, and is not stored.
 
 import base64
 import ipaddress
+import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -204,6 +205,13 @@ def open_openai(
         raise ModelError(
             f"openai: {host} wants a key; put it into the environment variable {api_key_env} "
             "(any text if the server needs none)"
+        )
+    shown = {"the base URL": url, "the model's name": name, "--extra": json.dumps(extra or {})}
+    redactor = Redactor(os.environ.get(api_key_env))
+    if what := next((what for what, text in shown.items() if redactor.finds(text)), None):
+        raise ModelError(
+            f"openai: {what} carries a key, which would end up in run.json; the key belongs in the "
+            f"environment variable {api_key_env}"
         )
     if audio_format not in FORMATS:
         raise ModelError(f"openai: audio format {audio_format!r} is none of {sorted(FORMATS)}")

@@ -31,6 +31,10 @@ class Redactor:
         shown = "".join(c if c.isprintable() else " " for c in text)
         return " ".join(shown.split())[:LONGEST_DETAIL]
 
+    def finds(self, text: str) -> bool:
+        """Whether a text holds the key, or what looks like one."""
+        return any(form in text for form in self._forms) or bool(KEY_LIKE.search(text))
+
     def __repr__(self) -> str:
         return f"Redactor({len(self._forms)} forms)"
 

@@ -13,7 +13,7 @@ from typing import Any
 import jinja2
 
 from otoscope.atomic import write_atomic
-from otoscope.reports.tables import ReportTable
+from otoscope.reports.tables import ReportTable, without_controls
 
 TEMPLATES = Path(__file__).parent / "templates"
 LONGEST_NAME = 80  # characters, which are up to 3 bytes each of the 255 that a name may have
@@ -51,7 +51,7 @@ def report_folder(runs: Sequence[Path | str]) -> Path:
 
 
 def render(template: str, values: Mapping[str, Any], *, folder: Path | None = None) -> str:
-    """A page's text. Strings are escaped unless they are `Markup`.
+    """A page's text. Strings are escaped unless they are `Markup`, control characters written out.
 
     Args:
         template: File name; usually one that extends `page.html.jinja`.
@@ -68,7 +68,7 @@ def render(template: str, values: Mapping[str, Any], *, folder: Path | None = No
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template(template).render(values)
+    return without_controls(environment.get_template(template).render(values), keep="\n\t\r")
 
 
 def write(path: Path, text: str, *, via: Path | None = None) -> Path:

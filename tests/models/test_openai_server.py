@@ -1,5 +1,6 @@
 """Requests to a server over HTTP, whether it works or fails."""
 
+import asyncio
 import contextlib
 import gc
 import io
@@ -10,7 +11,9 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -538,6 +541,22 @@ class TestNoKeyAnywhere:
     def test_what_looks_like_a_key(self, text, cleaned):
         assert Redactor(None).line(text) == cleaned
 
+    @pytest.mark.parametrize(
+        ("options", "what"),
+        [
+            ({"extra": {"headers": {"x-key": KEY}}}, "--extra"),
+            ({"extra": {"token": "sk-0123456789abcdef"}}, "--extra"),
+            ({"base_url": f"http://localhost/{KEY}/v1"}, "the base URL"),
+            ({"name": f"tiny?key={KEY}"}, "the model's name"),
+        ],
+    )
+    def test_a_setting_that_run_json_would_hold_carries_none(self, options, what, monkeypatch):
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        options = {"name": "tiny", "base_url": "http://localhost/v1"} | options
+        with pytest.raises(ModelError, match=f"^openai: {what} carries a key") as raised:
+            open_openai(options.pop("name"), **options)
+        assert KEY not in str(raised.value)
+
     def test_not_in_description_repr_or_logs(self, caplog):
         caplog.set_level(logging.DEBUG)
         err, out = io.StringIO(), io.StringIO()
@@ -709,6 +728,23 @@ def test_nothing_stays_open():
     with ChatServer() as server:
         opened(server).answer([request_about()] * 3)
     gc.collect()  # an unclosed socket or loop would warn, and a warning is an error here
+
+
+def test_a_connection_that_was_not_begun_ends_without_a_warning():
+    async def call():
+        parts = [asyncio.sleep(0)]  # never awaited, and alive until a cycle is collected
+        parts.append(parts)
+        started.set()
+        await asyncio.sleep(30)
+
+    started, loop = threading.Event(), LoopThread()
+    loop.submit(call())
+    assert started.wait(5)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        loop.close()
+        gc.collect()
+    assert [str(each.message) for each in seen] == []
 
 
 def test_python_exits_though_a_stream_was_not_read_to_its_end():

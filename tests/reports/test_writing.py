@@ -22,6 +22,13 @@ def test_what_people_say_is_text_and_not_markup(templates):
     assert page.count("</title>") == 1
 
 
+def test_control_characters_are_written_out(templates):
+    values = {"title": "", "text": "a\0b\x1b[2Jc\n\u202ed"}
+    assert r"a\x00b\x1b[2Jc" + "\n" + r"\u202ed" in render(
+        "child.html.jinja", values, folder=templates
+    )
+
+
 def test_a_missing_value_is_an_error_and_not_a_gap(templates):
     with pytest.raises(jinja2.UndefinedError, match="text"):
         render("child.html.jinja", {"title": ""}, folder=templates)
