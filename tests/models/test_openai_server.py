@@ -301,9 +301,9 @@ class TestFoulWeather:
         assert len(server.bodies) == 1
 
     def test_a_hang_is_a_timeout(self):
-        answer, server = one_answer(always(Reply(hang=True)), timeout_s=0.2, max_retries=1)
+        answer, server = one_answer(always(Reply(hang=True)), timeout_s=0.8, max_retries=1)
         assert (answer.text, answer.status) == (None, Status.TIMEOUT)
-        assert answer.detail == "no answer within 0.2 s (2 attempts)"
+        assert answer.detail == "no answer within 0.8 s (2 attempts)"
         assert len(server.bodies) == 2
 
     def test_a_body_that_drips_is_a_timeout_too(self):
