@@ -45,21 +45,16 @@ class LoopThread:
         if self._loop.is_closed():
             return
         atexit.unregister(self.close)
-        n_cancelled = self.submit(_cancel_others()).result()
+        with warnings.catch_warnings():
+            # a cancelled call may have prepared what it did not begin, such as a connection
+            warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+            if self.submit(_cancel_others()).result():
+                gc.collect()
         if self._at_end is not None:
             self.submit(self._at_end()).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
-        if n_cancelled:
-            _drop_unstarted()
-
-
-def _drop_unstarted() -> None:
-    """Frees what cancelled calls had prepared and not begun, such as a connection, in silence."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
-        gc.collect()
 
 
 async def _cancel_others() -> int:
