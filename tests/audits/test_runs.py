@@ -216,6 +216,7 @@ class TestThePlan:
                 tmp_path / "run", planned("a"), ABOUT | {"model_description": object()}, COLUMNS
             )
 
+    @pytest.mark.slow
     def test_processes_that_plan_at_once_agree(self, tmp_path):
         """As many as `accelerate launch` starts; each writes or checks."""
         code = (

@@ -33,6 +33,7 @@ def assert_is_a_dataset(name, corpus, tmp_path):
     return {split: rows.cast_column("audio", Audio(decode=False)) for split, rows in loaded.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(DATASETS))
 def test_every_dataset_keeps_the_contract(name, tmp_path):
     assert_is_a_dataset(name, open_folder(speak(tmp_path / "speech", n=1)), tmp_path)

@@ -19,6 +19,7 @@ print(json.dumps(metric.compute(predictions=[None, "increase"], references=[1, 1
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offline", ["0", "1"])
 def test_loads_with_an_empty_cache_and_no_network(tmp_path, offline):
     settings = {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": offline, "HF_EVALUATE_OFFLINE": offline}

@@ -105,6 +105,7 @@ def test_sources_have_no_label_and_clips_have_one(loaded):
     assert {row[2] for row in loaded["configs"]["all/test"]["rows"]} == {0, 1}
 
 
+@pytest.mark.slow
 def test_a_rebuilt_folder_gives_its_new_rows(tmp_path):
     """The library names its cache by the README alone, which therefore must tell builds apart.
 
