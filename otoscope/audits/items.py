@@ -34,6 +34,7 @@ class Items:
     Attributes:
         rows: Every column but audio, in dataset order, each with its `config`; ClassLabels are
             names, ids text.
+        class_names: Of each ClassLabel column, in its order.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Items:
             DatasetError: A needed column is missing, or two rows share an id.
         """
         self.rows: list[dict[str, Any]] = []
+        self.class_names: dict[str, tuple[str, ...]] = {}
         self._at: dict[str, tuple[datasets.Dataset, int, AudioFiles]] = {}
         self._needed = needed
         self._audio = lru_cache(maxsize=64)(self._read)
@@ -70,6 +72,7 @@ class Items:
                 f"config {config!r} lacks the column(s) {missing}; it has {table.column_names}"
             )
         classes = {n: f for n, f in table.features.items() if isinstance(f, datasets.ClassLabel)}
+        self.class_names |= {name: tuple(feature.names) for name, feature in classes.items()}
         try:
             audio = table.select_columns("audio").cast_column("audio", datasets.Audio(decode=False))
         except (TypeError, ValueError, pa.ArrowException) as error:
@@ -104,6 +107,7 @@ class Items:
         if shared:
             raise _twice(min(shared))
         self.rows = self.rows + other.rows
+        self.class_names |= other.class_names
         self._at |= other._at
         self._spans |= other._spans
 
