@@ -5,15 +5,14 @@ While the reader of the results writes, decodes or draws a progress bar, calls g
 
 import asyncio
 import atexit
-import gc
 import threading
 import time
-import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -31,6 +30,7 @@ class LoopThread:
 
     def __init__(self, at_end: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
         self._at_end = at_end
+        self._submitted: WeakSet[Coroutine[Any, Any, Any]] = WeakSet()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -38,6 +38,7 @@ class LoopThread:
 
     def submit(self, coroutine: Coroutine[Any, Any, R]) -> "Future[R]":
         """Starts a coroutine there."""
+        self._submitted.add(coroutine)
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def close(self) -> None:
@@ -45,25 +46,24 @@ class LoopThread:
         if self._loop.is_closed():
             return
         atexit.unregister(self.close)
-        with warnings.catch_warnings():
-            # a cancelled call may have prepared what it did not begin, such as a connection
-            warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
-            if self.submit(_cancel_others()).result():
-                gc.collect()
+        self.submit(self._cancel_others()).result()
         if self._at_end is not None:
             self.submit(self._at_end()).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
+    async def _cancel_others(self) -> None:
+        """Cancels what was submitted, which ends the tasks that it has begun.
 
-async def _cancel_others() -> int:
-    """Cancels all other calls; how many there were."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
-    return len(others)
+        Libraries end those their own way: anyio would never await what a task of its own was to
+        run, if that were cancelled before it had begun.
+        """
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        submitted = [task for task in others if task.get_coro() in self._submitted]
+        for task in submitted:
+            task.cancel()
+        await asyncio.gather(*submitted, return_exceptions=True)
 
 
 def as_they_arrive(
