@@ -13,6 +13,7 @@ MODELS: Registry[str] = Registry(
         "fitted": "otoscope.models.fitted_observer:open_fitted",
         "constant": "otoscope.models.simple:open_constant",
         "random": "otoscope.models.simple:open_random",
+        "simulated": "otoscope.models.simulated:open_simulated",
         "human": "otoscope.models.replay:open_human",
         "replay": "otoscope.models.replay:open_replay",
         "transformers": "otoscope.models.transformers_models:open_transformers",

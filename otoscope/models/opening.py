@@ -15,7 +15,7 @@ from otoscope.errors import InputError, first_line
 from otoscope.models import MODELS
 from otoscope.models.base import Model, ModelError, validate_method_names
 
-KINDS_WITHOUT_REVISION = {"constant", "fitted", "random", "replay", "human"}
+KINDS_WITHOUT_REVISION = {"constant", "fitted", "random", "replay", "human", "simulated"}
 """Kinds whose name is a text or a path, in which `@` means nothing."""
 
 RENAMED_IMPORTS = {

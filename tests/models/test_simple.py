@@ -11,6 +11,7 @@ from chat_server import request_about
 from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.models.base import AudioInput, ModelError, Status, description_of, stream
 from otoscope.models.simple import open_constant, open_observer, open_random, span_of
+from otoscope.models.simulated import open_simulated
 from otoscope.prompts.parts import Text
 from otoscope.responses import PARSERS
 from tests.acoustics.synthetic_speech import speech_like
@@ -83,6 +84,35 @@ class TestRandom:
     def test_needs_a_seed(self, name):
         with pytest.raises(ModelError, match=r"as in random:0, not"):
             open_random(name)
+
+
+class TestSimulated:
+    questions = tuple(request_about(f"c{i}", labels=("a", "b", "c"), label="b") for i in range(600))
+
+    def test_right_as_often_as_it_says(self):
+        counts = Counter(texts(open_simulated("0.7"), self.questions))
+        assert abs(counts["b"] - 420) < 45  # four standard deviations of 11.2
+        assert min(counts["a"], counts["c"]) > 60  # 90 expected, standard deviation 8.7
+
+    @pytest.mark.parametrize(("accuracy", "expected"), [("1", {"b"}), ("0,5", {"a", "c"})])
+    def test_always_and_never(self, accuracy, expected):
+        assert set(texts(open_simulated(accuracy), self.questions)) == expected
+
+    def test_order_does_not_matter_and_the_seed_does(self):
+        model = open_simulated("0.5,7")
+        together = texts(model, self.questions)
+        assert texts(open_simulated("0.5,7"), self.questions[::-1]) == together[::-1]
+        assert texts(open_simulated("0.5"), self.questions) != together
+        assert model.description == {"kind": "simulated", "accuracy": 0.5, "seed": 7}
+
+    def test_without_a_right_label_it_refuses(self):
+        (answer,) = open_simulated("1").answer([request_about("a", label=None)])
+        assert (answer.text, answer.status) == (None, Status.REFUSED)
+
+    @pytest.mark.parametrize("name", [None, "", "1.1", "-0.1", "nan", "inf", "0.5,x", "half"])
+    def test_needs_an_accuracy(self, name):
+        with pytest.raises(ModelError, match=r"as in simulated:0\.85,7, not"):
+            open_simulated(name)
 
 
 class TestObserver:
