@@ -1,0 +1,1 @@
+"""The judge audit: does an audio judge's verdict follow the voice? See `docs/papers.md`."""
