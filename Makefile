@@ -45,6 +45,7 @@ bench: $(VENV)/ready  ## Speed and memory against the plain reference
 	$(BIN)/python -m benchmarks.bootstrap
 	$(BIN)/python -m benchmarks.scoring
 	$(BIN)/python -m benchmarks.coverage
+	$(BIN)/python -m benchmarks.call_value
 	$(BIN)/python -m benchmarks.openai_adapter
 	$(BIN)/python -m benchmarks.run_overhead
 	$(BIN)/python -m benchmarks.extract

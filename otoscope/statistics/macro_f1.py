@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 
 from otoscope.statistics.breakdowns import Scores, break_down, plain
 from otoscope.statistics.intervals import UNKNOWN, Interval, percentile_interval
@@ -20,6 +20,7 @@ from otoscope.statistics.labels import (
     of_length,
     ratio,
 )
+from otoscope.statistics.resampling import resampled_sums
 from otoscope.statistics.simulation import SEED
 
 N_RESAMPLES = 2000
@@ -41,7 +42,7 @@ class GuessingBaselines(NamedTuple):
 
 
 def f1_by_class(
-    counts: Int[np.ndarray, "*draws n_labels n_answers"],
+    counts: Real[np.ndarray, "*draws n_labels n_answers"],
 ) -> Float[np.ndarray, "*draws n_labels"]:
     """F1 of each class: 2 · right / (times answered + times true); an unparsed answer is a miss.
 
@@ -49,19 +50,29 @@ def f1_by_class(
     """
     n_labels = counts.shape[-2]
     right = np.diagonal(counts, axis1=-2, axis2=-1)[..., :n_labels]
-    answered, true = counts[..., :n_labels].sum(axis=-2), counts.sum(axis=-1)
+    return f1_of_sums(right, counts[..., :n_labels].sum(axis=-2), counts.sum(axis=-1))
+
+
+def f1_of_sums(right: np.ndarray, answered: np.ndarray, true: np.ndarray) -> np.ndarray:
+    """F1 of each class, by how often it was rightly answered, answered at all, and true."""
     return np.where(true > 0, 2 * right / np.maximum(answered + true, 1), np.nan)
 
 
 def macro_f1(
-    counts: Int[np.ndarray, "*draws n_labels n_answers"],
+    counts: Real[np.ndarray, "*draws n_labels n_answers"],
 ) -> Float[np.ndarray, "*draws"]:
     """Mean F1 of the classes that occur, each with the same weight; NaN where none does.
 
     Args:
         counts: By gold label and answer, as `otoscope.statistics.labels.confusion` gives them.
     """
-    by_class = f1_by_class(counts)
+    return mean_of_classes(f1_by_class(counts))
+
+
+def mean_of_classes(
+    by_class: Float[np.ndarray, "*draws n_labels"],
+) -> Float[np.ndarray, "*draws"]:
+    """Mean over the classes that are not NaN; NaN where all are."""
     occurs = ~np.isnan(by_class)
     n_classes = occurs.sum(axis=-1)
     total = np.where(occurs, by_class, 0).sum(axis=-1)
@@ -120,16 +131,9 @@ def macro_f1_interval(
     else:
         _, member = np.unique(clusters, return_inverse=True)
         counts = per_cluster(indexed, member)
-        draws = cluster_draws(len(counts), n_resamples, rng) @ counts
+        draws = resampled_sums(counts, rng=rng, n_draws=n_resamples)
     scores = macro_f1(draws.reshape(n_resamples, n_labels, n_answers))
     return percentile_interval(float(macro_f1(confusion(indexed))), scores, confidence)
-
-
-def cluster_draws(
-    n_clusters: int, n_resamples: int, rng: np.random.Generator
-) -> Int[np.ndarray, "n_resamples n_clusters"]:
-    """How often each cluster occurs in each resample."""
-    return rng.multinomial(n_clusters, np.full(n_clusters, 1 / n_clusters), size=n_resamples)
 
 
 def per_cluster(

@@ -65,12 +65,13 @@ def stratified_auc(
         raise ValueError(f"{np.sum(~np.isfinite(scores))} scores are NaN or infinite")
     check_draws(confidence)
     names, member = np.unique(clusters, return_inverse=True)
-    won, pairs = _pairs_of_clusters(scores, positive, strata, member, len(names))
-    if not pairs.sum():
+    won, pairs = _pairs_of_items(scores, positive, strata)
+    n_pairs = float(pairs[positive].sum())
+    if not n_pairs:
         return UNKNOWN
-    area = float(won.sum() / pairs.sum())
-    excess = won - area * pairs
-    pull = (excess.sum(axis=0) + excess.sum(axis=1)) / pairs.sum()
+    area = float(won[positive].sum()) / n_pairs
+    # each pair counts at both of its items, so at its positive and at its negative item's cluster
+    pull = np.bincount(member, weights=(won - area * pairs) / n_pairs)
     if len(names) > 1 and np.isclose(area, 0.5) and np.allclose(pull, 0, atol=1e-9):
         return Interval(area, area, area)
     return _interval_of_area(area, pull, confidence)
@@ -90,27 +91,25 @@ def _interval_of_area(
     return Interval(area, float(low), float(high))
 
 
-def _pairs_of_clusters(
-    scores: np.ndarray, positive: np.ndarray, strata: np.ndarray, member: np.ndarray, n: int
-) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, "n n"]]:
-    """Won and all pairs, by the positive item's cluster and the negative item's."""
-    won, pairs = np.zeros((n, n)), np.zeros((n, n))
-    by_cluster = np.argsort(member, kind="stable")
-    for stratum in np.unique(strata):
-        here = by_cluster[strata[by_cluster] == stratum]
+def _pairs_of_items(
+    scores: np.ndarray, positive: np.ndarray, strata: np.ndarray
+) -> tuple[Float[np.ndarray, " n_items"], Float[np.ndarray, " n_items"]]:
+    """The pairs that each item is in: those that the positive item won, a tie for half, and all."""
+    won, pairs = np.zeros(scores.size), np.zeros(scores.size)
+    _, stratum = np.unique(strata, return_inverse=True)
+    for here in (
+        np.split(np.argsort(stratum, kind="stable"), np.cumsum(np.bincount(stratum))[:-1])
+        if scores.size
+        else ()
+    ):
         high, low = here[positive[here]], here[~positive[here]]
-        if not (high.size and low.size):
-            continue
-        of_high, first_high, n_high = _runs(member[high])
-        of_low, first_low, n_low = _runs(member[low])
-        # score of each pair (1 won, 1/2 tied), summed over the blocks of two clusters
-        result = (np.sign(scores[high][:, None] - scores[low]) + 1) / 2
-        summed = np.add.reduceat(np.add.reduceat(result, first_high), first_low, axis=1)
-        won[np.ix_(of_high, of_low)] += summed
-        pairs[np.ix_(of_high, of_low)] += np.outer(n_high, n_low)
+        won[high] = _below(scores[low], scores[high])
+        won[low] = high.size - _below(scores[high], scores[low])
+        pairs[high], pairs[low] = low.size, high.size
     return won, pairs
 
 
-def _runs(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distinct values of a sorted array, their first positions and their counts."""
-    return np.unique(ordered, return_index=True, return_counts=True)
+def _below(scores: np.ndarray, than: np.ndarray) -> Float[np.ndarray, " n_than"]:
+    """How many scores lie below each of `than`; equal ones count one half."""
+    ordered = np.sort(scores)
+    return (np.searchsorted(ordered, than, "left") + np.searchsorted(ordered, than, "right")) / 2

@@ -8,7 +8,8 @@ from jaxtyping import Int
 
 from otoscope.statistics.intervals import Interval, percentile_interval
 from otoscope.statistics.labels import Column, confusion, index_answers
-from otoscope.statistics.macro_f1 import N_RESAMPLES, cluster_draws, macro_f1, per_cluster
+from otoscope.statistics.macro_f1 import N_RESAMPLES, macro_f1, per_cluster
+from otoscope.statistics.resampling import resampled_sums
 from otoscope.statistics.simulation import SEED
 
 
@@ -81,12 +82,12 @@ def macro_f1_difference(
     _, member = np.unique(np.asarray(clusters).astype(str), return_inverse=True)
     if len(member) != len(references):
         raise ValueError(f"{len(member)} clusters for {len(references)} items")
-    rng = np.random.default_rng(seed)
-    times = cluster_draws(int(member.max()) + 1, n_resamples, rng)
-    estimates, draws = [], []
-    for answers in (first, second):
-        indexed = index_answers(references, answers, labels)
-        drawn = (times @ per_cluster(indexed, member)).reshape(n_resamples, len(labels), -1)
-        estimates.append(float(macro_f1(confusion(indexed))))
-        draws.append(macro_f1(drawn))
-    return percentile_interval(estimates[0] - estimates[1], draws[0] - draws[1], 0.95)
+    both = [index_answers(references, answers, labels) for answers in (first, second)]
+    drawn = resampled_sums(
+        np.hstack([per_cluster(indexed, member) for indexed in both]),
+        rng=np.random.default_rng(seed),
+        n_draws=n_resamples,
+    ).reshape(n_resamples, 2, len(labels), -1)
+    scores = macro_f1(drawn)
+    estimates = [float(macro_f1(confusion(indexed))) for indexed in both]
+    return percentile_interval(estimates[0] - estimates[1], scores[:, 0] - scores[:, 1], 0.95)

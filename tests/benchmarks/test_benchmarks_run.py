@@ -17,6 +17,7 @@ SIZES = {
     f"b.PUBLISHED_CATEGORIES = {ONE_GRADIENT}",
     "bootstrap": "b.N_PAIRS, b.N_DRAWS, b.N_ROUNDS, b.N_ANSWERS = 60, 50, 1, 200",
     "scoring": "b.N_SOURCES, b.N_ROUNDS = 2, 1",
+    "call_value": "b.N_DEVELOPMENT, b.N_HOLDOUT, b.N_LARGE = 60, 30, 90; b.N_PLAIN = 9",
     "coverage": "b.N_DRAWS, b.N_SOURCES, b.N_CLIPS = 2, (10,), (8,)",
     "build": "b.SAMPLING_RATE, b.N_SOURCES, b.N_SOURCES_SMALL, b.LENGTH_S = 8000, 2, 1, 2.5",
     "openai_adapter": "sys.argv += ['--latency', '0.01', '--concurrency', '2', '--questions', '4']",
