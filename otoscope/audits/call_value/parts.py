@@ -16,6 +16,7 @@ from otoscope.audits.call_value.schema import (
     EXAMPLE_NUMBERS,
     GENERATIVE,
     KINDS,
+    SIMULATED,
     UNPARSED,
     CallValueError,
 )
@@ -41,6 +42,11 @@ class CallAction:
     def is_call(self) -> bool:
         """Whether it calls a generative model."""
         return self.kind == GENERATIVE
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether no model made its predictions; its name then says so, wherever it is shown."""
+        return SIMULATED in self.name
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,9 @@ TRANSCRIPT, ENCODER, GENERATIVE = "transcript", "encoder", "generative"
 KINDS = (TRANSCRIPT, ENCODER, GENERATIVE)
 """Kinds of action; those before the last are local, the last is a call."""
 
+SIMULATED = "simulated"
+"""In the name of an action whose predictions were not made by a model."""
+
 UNPARSED = -1
 """Index of a prediction without a label: never correct."""
 
@@ -35,10 +38,10 @@ COSTS = ("wall_s", "price", "audio_s", "tokens")
 
 PREDICTION_COLUMNS = (
     *SHARED_COLUMNS, "example_id", "action", "kind", "label", "parse_status", "conf", "scores",
-    "logprob", "fold", "fold_seed", "revision", "prompt_id", *COSTS,
+    "logprob", "fold", "fold_seed", "revision", "prompt_id", SIMULATED, *COSTS,
 )  # fmt: skip
 EXAMPLE_COLUMNS = (
-    *SHARED_COLUMNS, "example_id", "label", "asr_text", "speaker", "sha256", "source",
+    *SHARED_COLUMNS, "example_id", "label", "asr_text", "speaker", "group", "sha256", "source",
     *EXAMPLE_NUMBERS,
 )  # fmt: skip
 

@@ -24,6 +24,7 @@ from otoscope.audits.call_value.schema import (
     HOLDOUT,
     KINDS,
     SHARED_COLUMNS,
+    SIMULATED,
     SPLITS,
     CallValueError,
 )
@@ -36,6 +37,7 @@ from otoscope.errors import first_names
 from otoscope.tables.files import read_table
 
 WHOLE = re.compile(r"(?<=\d)\.0+$")
+TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 NUMBERS = (*EXAMPLE_NUMBERS, *COSTS, "conf")
 
 
@@ -46,7 +48,7 @@ class CallTables:
     Attributes:
         task: Its name; empty where no table has one.
         examples: By `example_id`: `split`, `cluster_id`, `label` (None where it is not to be
-            read), `speaker`, `sha256`, `source` and the numbers known before a call.
+            read), `speaker`, `group`, `sha256`, `source` and the numbers known before a call.
         predictions: `example_id`, `action`, `kind`, `prompt_id`, `label` (None: unparsed), `conf`,
             `margin`, `fold`, `fold_seed` and costs; `where` says which row.
     """
@@ -176,6 +178,8 @@ def _prediction(where: str, row: Mapping[str, Any]) -> dict[str, Any]:
         if key in texts:
             texts[key] = WHOLE.sub("", texts[key])
     made = {"prompt_id": "", **texts, "example_id": row["example_id"], "where": where}
+    if _is_simulated(where, row) and SIMULATED not in made["action"]:
+        made["action"] = f"{made['action']} ({SIMULATED})"
     costs = {key: _number(where, key, row[key]) for key in COSTS if key in row}
     if made["kind"] == GENERATIVE:  # what a call returns beside its label is never read
         return made | costs
@@ -186,6 +190,13 @@ def _prediction(where: str, row: Mapping[str, Any]) -> dict[str, Any]:
     ranked = sorted(scores or (), reverse=True)
     margin = ranked[0] - ranked[1] if ranked else conf
     return made | costs | {"conf": conf, "margin": margin}
+
+
+def _is_simulated(where: str, row: Mapping[str, Any]) -> bool:
+    written = str(row.get(SIMULATED, False)).strip().lower()
+    if written not in TRUTHS:
+        raise CallValueError(f"{where}: simulated is {row[SIMULATED]!r}, not true or false")
+    return TRUTHS[written]
 
 
 def _scores(where: str, value: Any) -> list[float]:
@@ -219,7 +230,7 @@ def _examples_frame(
     if without := sorted(set(rows) - predicted):
         raise CallValueError(f"no predictions for {len(without)} examples: {first_names(without)}")
     table = pd.DataFrame.from_dict(rows, orient="index")
-    for column in ("speaker", "sha256", "source"):
+    for column in ("speaker", "group", "sha256", "source"):
         if column not in table:
             table[column] = None
     for column in EXAMPLE_NUMBERS:

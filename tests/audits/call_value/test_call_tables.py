@@ -186,3 +186,28 @@ def test_examples_only(tmp_path, examples):
 
 def test_one_split_only(tmp_path):
     rejected(tmp_path, (rows := example_rows(4, 0)), prediction_rows(rows), "split holdout")
+
+
+def test_an_action_that_no_model_made_is_called_simulated(tmp_path, examples, predictions):
+    for row in predictions:
+        if row["action"] == "omni":
+            row["simulated"] = "True"
+    found = read_call_tables(write_tables(tmp_path, examples, predictions)).predictions
+    assert set(found["action"]) == {"text", "clap", "wavlm", "omni (simulated)"}
+    predictions[-1]["simulated"] = "perhaps"
+    rejected(tmp_path, examples, predictions, "simulated is 'perhaps', not true or false")
+
+
+def test_a_name_that_says_simulated_stays_as_it_is(tmp_path, examples, predictions):
+    for row in predictions:
+        if row["action"] == "omni":
+            row |= {"action": "simulated_omni", "simulated": 1}
+    found = read_call_tables(write_tables(tmp_path, examples, predictions)).predictions
+    assert "simulated_omni" in set(found["action"])
+
+
+def test_groups_of_speakers_are_read(tmp_path, examples, predictions):
+    for i, row in enumerate(examples):
+        row["group"] = "child" if i % 2 else "adult"
+    found = read_call_tables(write_tables(tmp_path, examples, predictions)).examples
+    assert found["group"].value_counts().to_dict() == {"adult": 8, "child": 7}
