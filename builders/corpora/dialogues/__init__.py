@@ -1,0 +1,1 @@
+"""Dialogues: the words of judge datasets, and where they come from."""
