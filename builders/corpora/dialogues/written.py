@@ -17,12 +17,9 @@ from otoscope.audits.judge.items import (
     POSITIONAL,
     SINGLE_TURN,
     JudgeItem,
-    Reply,
-    Speaker,
-    Turn,
-    display_text,
     validate_item,
 )
+from otoscope.prompts.judge.turns import Reply, Speaker, Turn, display_text
 
 FOLDER = Path(__file__).parent / "written"
 CORPUS = "written"

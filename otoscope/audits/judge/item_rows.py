@@ -11,17 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from otoscope.audits.items import Items
-from otoscope.audits.judge.items import (
-    ASSISTANT,
-    USER,
-    JudgeItem,
-    JudgeItemError,
-    Reply,
-    Turn,
-    validate_item,
-)
+from otoscope.audits.judge.items import JudgeItem, JudgeItemError, validate_item
 from otoscope.audits.opening import load_table
 from otoscope.errors import first_names
+from otoscope.prompts.judge.turns import ASSISTANT, USER, Reply, Turn
 
 CLIPS, ITEMS = "clips", "items"
 """Configs of a judge dataset."""

@@ -7,15 +7,11 @@ voice cannot be right in both.
 Source: `docs/papers.md`, counterfactual judge audits, items.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from otoscope.errors import InputError
-
-Speaker = Literal["user", "assistant"]
-USER, ASSISTANT = "user", "assistant"
+from otoscope.prompts.judge.turns import USER, Reply, Turn, display_text
 
 SINGLE_TURN, POSITIONAL, CONVERSATIONS = (
     "single_turn_emotions",
@@ -34,42 +30,10 @@ USER_EMOTIONS: Mapping[str, tuple[str, ...]] = {
 """Task to the emotions that its users may have."""
 
 ASSISTANT_EMOTIONS = ("neutral", "happy", "empathetic")
-PUNCTUATION = re.compile(r"[^\w\s']|_")
 
 
 class JudgeItemError(InputError, ValueError):
     """An item that cannot be audited; the message names it and what is wrong."""
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One turn of a context.
-
-    Attributes:
-        turn: Its number, from 1.
-        emotion: Of the voice; None for an assistant's turn that declares none.
-        clip_id: Its recording; None before it is rendered.
-    """
-
-    turn: int
-    speaker: Speaker
-    text: str
-    emotion: str | None
-    clip_id: str | None = None
-
-    @property
-    def display_text(self) -> str:
-        """Its words: lower case, without punctuation."""
-        return display_text(self.text)
-
-
-@dataclass(frozen=True)
-class Reply:
-    """An assistant's reply to a context."""
-
-    text: str
-    emotion: str | None
-    clip_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -120,15 +84,6 @@ class JudgeItem:
         parts: list[Turn | Reply] = [turn for context in self.contexts for turn in context]
         ids = (part.clip_id for part in [*parts, *self.replies])
         return tuple(dict.fromkeys(clip for clip in ids if clip is not None))
-
-
-def display_text(text: str) -> str:
-    """Words only: lower case, without punctuation, single spaces.
-
-    >>> display_text("Well,  that’s  GREAT!")
-    "well that's great"
-    """
-    return " ".join(PUNCTUATION.sub(" ", text.replace("’", "'").lower()).split())
 
 
 def validate_item(item: JudgeItem) -> None:

@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from otoscope.audits.judge.item_rows import item_of, items_of, open_judge_items, row_of
-from otoscope.audits.judge.items import JudgeItemError, display_text
+from otoscope.audits.judge.items import JudgeItemError
+from otoscope.prompts.judge.turns import display_text
 from tests.audits.tiny_dataset import RATE, clip
 
 

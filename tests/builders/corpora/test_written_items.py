@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from builders.corpora.dialogues.written import READERS, read_written
-from otoscope.audits.judge.items import display_text
+from otoscope.prompts.judge.turns import display_text
 
 EMOTION_WORDS = [
     "angry",
