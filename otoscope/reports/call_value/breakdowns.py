@@ -10,7 +10,7 @@ from otoscope.audits.call_value.frozen import development_part
 from otoscope.audits.call_value.parts import part_of
 from otoscope.audits.call_value.routing import follow
 from otoscope.audits.call_value.schema import HOLDOUT
-from otoscope.reports.call_value.policy_rows import accuracy, interval_name, policy_of, right_of
+from otoscope.reports.call_value.outcomes import accuracy, interval_name, policy_of, right_of
 from otoscope.reports.tables import ReportTable, TableColumn, with_interval
 from otoscope.statistics.call_gains import call_gains
 from otoscope.statistics.intervals import named_interval

@@ -8,7 +8,8 @@ import numpy as np
 
 from otoscope.audits.call_value.audit import CallAudit
 from otoscope.audits.call_value.contract import FULL, NO_CALL, NO_CALL_MASK
-from otoscope.reports.call_value.policy_rows import is_clustered, policy_of, right_of
+from otoscope.reports.call_value.class_scores import MacroF1
+from otoscope.reports.call_value.outcomes import is_clustered, policy_of, right_of
 from otoscope.reports.tables import ReportTable, TableColumn, with_interval
 from otoscope.statistics.cluster_bootstrap import bootstrap_clusters
 from otoscope.statistics.exact_power import mcnemar_power
@@ -30,6 +31,7 @@ class Contrast:
         adjusted: Holm's p-value over declared tests; None where it was not declared.
         bootstrap: Percentiles of resampled clusters, or examples.
         design_effect: Variance with clusters over that without; None without clusters.
+        macro_f1: Difference in macro F1, with percentiles of resampled clusters.
     """
 
     policy: str
@@ -39,10 +41,15 @@ class Contrast:
     adjusted: float | None
     bootstrap: Interval
     design_effect: float | None
+    macro_f1: Interval
 
 
-def contrasts(audit: CallAudit) -> list[Contrast]:
-    """The declared tests in their order, then the other reading of No-call and ablations."""
+def contrasts(audit: CallAudit, macro_f1: MacroF1 | None = None) -> list[Contrast]:
+    """The declared tests in their order, then the other reading of No-call and ablations.
+
+    Args:
+        macro_f1: Of all policies, where it is computed already.
+    """
     declared = list(audit.contract.tests)
     names = [policy.name for policy in audit.policies]
     ablations = [
@@ -56,6 +63,7 @@ def contrasts(audit: CallAudit) -> list[Contrast]:
         zip(declared, holm(np.array([found[pair].p_value for pair in declared])), strict=True)
     )
     rng = np.random.default_rng(audit.contract.settings.seed)
+    macro_f1 = macro_f1 or MacroF1(audit, [name for pair in found for name in pair])
     made = []
     for (first, second), evidence in found.items():
         bootstrap, effect = _bootstrap(audit, first, second, evidence, rng)
@@ -69,6 +77,7 @@ def contrasts(audit: CallAudit) -> list[Contrast]:
                 None if p_value is None else float(p_value),
                 bootstrap,
                 effect,
+                macro_f1.difference(first, second),
             )
         )
     return made
@@ -128,6 +137,7 @@ def contrasts_table(audit: CallAudit, made: list[Contrast]) -> ReportTable:
             TableColumn(
                 "bootstrap_low", f"95 % CI, {bootstrapped}", "interval", high="bootstrap_high"
             ),
+            *with_interval("macro_f1", "macro F1, difference", f"95 % CI, {bootstrapped}"),
             TableColumn("p_value", f"p, {test}", "p"),
             TableColumn("p_holm", "p, Holm", "p"),
             one_sided,
@@ -163,6 +173,7 @@ def _row(contrast: Contrast) -> dict[str, Any]:
         **named_interval("difference", evidence.two_sided),
         "bootstrap_low": contrast.bootstrap.low,
         "bootstrap_high": contrast.bootstrap.high,
+        **named_interval("macro_f1", contrast.macro_f1),
         "p_value": evidence.p_value,
         "p_holm": contrast.adjusted,
         "gain_excluded_above": evidence.one_sided.high,

@@ -8,7 +8,7 @@ from otoscope.audits.call_value.audit import CallAudit
 from otoscope.audits.call_value.contract import FULL, NO_CALL
 from otoscope.audits.call_value.parts import CallPart
 from otoscope.audits.call_value.policies import selecting
-from otoscope.reports.call_value.policy_rows import right_of
+from otoscope.reports.call_value.outcomes import right_of
 from otoscope.reports.tables import ReportTable, TableColumn, with_interval
 from otoscope.statistics.calibration import calibration
 from otoscope.statistics.call_gains import corrections_auc

@@ -5,59 +5,37 @@ from typing import Any
 import numpy as np
 
 from otoscope.audits.call_value.audit import CallAudit
+from otoscope.audits.call_value.contract import FULL, NO_CALL
 from otoscope.audits.call_value.ledger import component_costs, latencies, policy_totals
 from otoscope.audits.call_value.policies import CallPolicy
 from otoscope.audits.call_value.schema import COSTS
+from otoscope.reports.call_value.class_scores import MacroF1
+from otoscope.reports.call_value.outcomes import accuracy, interval_name, policy_of, right_of
 from otoscope.reports.tables import ReportTable, TableColumn, with_interval
-from otoscope.statistics.intervals import Interval, clustered_interval, named_interval, wilson
-from otoscope.statistics.macro_f1 import macro_f1
-from otoscope.statistics.method_names import CLUSTERED
-from otoscope.statistics.random_routing import expected_random_routing
+from otoscope.statistics.intervals import named_interval, percentile_interval
+from otoscope.statistics.random_routing import (
+    N_DRAWS,
+    expected_random_routing,
+    random_routing,
+)
 
 POLICY = TableColumn("policy", "policy")
 UNITS = {"wall_s": "s", "price": "price", "audio_s": "s of audio sent", "tokens": "tokens"}
 RANDOM = "as many random calls"
+BOOTSTRAPPED = "95 % CI, bootstrap"
 
 
-def interval_name(audit: CallAudit) -> str:
-    """Of the intervals of shares."""
-    return f"95 % CI, {CLUSTERED}" if is_clustered(audit) else "95 % CI, Wilson"
+def policies_table(audit: CallAudit, macro_f1: MacroF1 | None = None) -> ReportTable:
+    """A row for each policy, selectors first and oracles last, and one of random calls.
 
-
-def is_clustered(audit: CallAudit) -> bool:
-    """Whether some cluster has several held-out examples."""
-    return len(np.unique(audit.holdout.clusters)) < audit.holdout.n
-
-
-def accuracy(right: np.ndarray, clusters: np.ndarray) -> Interval:
-    """Share of correct examples: Wilson's interval, or the clustered one."""
-    if len(np.unique(clusters)) == len(clusters):
-        return wilson(int(right.sum()), len(right))
-    return clustered_interval(right, clusters)
-
-
-def right_of(audit: CallAudit, name: str) -> np.ndarray:
-    """Whether a policy is right on each held-out example."""
-    return np.asarray(policy_of(audit, name).predicted == audit.holdout.gold)
-
-
-def policy_of(audit: CallAudit, name: str) -> CallPolicy:
-    """The policy of that name."""
-    return next(policy for policy in audit.policies if policy.name == name)
-
-
-def macro_f1_of(audit: CallAudit, predicted: np.ndarray) -> float:
-    """Mean F1 of the classes that occur."""
-    gold, n_labels = audit.holdout.gold, len(audit.contract.labels)
-    assert gold is not None
-    counts = np.zeros((n_labels, n_labels + 1), dtype=np.int64)
-    np.add.at(counts, (gold, np.where(predicted < 0, n_labels, predicted)), 1)
-    return float(macro_f1(counts))
-
-
-def policies_table(audit: CallAudit) -> ReportTable:
-    """A row for each policy, selectors first and oracles last, and one of random calls."""
-    rows = [_row(audit, policy) for policy in audit.policies]
+    Args:
+        macro_f1: Of all policies, where it is computed already.
+    """
+    macro_f1 = macro_f1 or MacroF1(audit, [policy.name for policy in audit.policies])
+    rows = [
+        _row(audit, policy) | named_interval("macro_f1", macro_f1.of(policy.name))
+        for policy in audit.policies
+    ]
     rows.insert(len([p for p in audit.policies if p.role == "selector"]), _random(audit))
     costs = [
         TableColumn(key, head, "number")
@@ -76,7 +54,7 @@ def policies_table(audit: CallAudit) -> ReportTable:
             TableColumn("n", "n", "count"),
             TableColumn("n_correct", "correct", "count"),
             *with_interval("accuracy", "accuracy, %", interval_name(audit)),
-            TableColumn("macro_f1", "macro F1, %", "share"),
+            *with_interval("macro_f1", "macro F1, %", BOOTSTRAPPED),
             TableColumn("n_calls", "calls", "count"),
             TableColumn("call_rate", "calls, %", "share"),
             TableColumn("planned_rate", "planned, %", "share"),
@@ -92,8 +70,11 @@ def policies_table(audit: CallAudit) -> ReportTable:
             "A policy is charged for every local action whose evidence it reads, both selectors "
             "for all. Totals are empty where a component's cost is unknown.",
             "Oracles choose with the labels known and are no policies.",
-            f"“{RANDOM}”: the calls of full, to the same models, for random examples, no_call "
-            "elsewhere; expected accuracy.",
+            f"“{RANDOM}”: as many calls as full makes, to the same models, for random examples, "
+            f"no_call elsewhere; mean and 95 % range of {N_DRAWS:,} random choices, which is no "
+            "confidence interval.",
+            "Bootstrap: percentiles over resampled clusters, which are examples where no cluster "
+            "has several.",
         ),
     )
 
@@ -117,7 +98,6 @@ def _row(audit: CallAudit, policy: CallPolicy) -> dict[str, Any]:
         "n": part.n,
         "n_correct": int(right.sum()),
         **named_interval("accuracy", accuracy(right, part.clusters)),
-        "macro_f1": macro_f1_of(audit, policy.predicted),
         "n_calls": int(policy.calls.sum()),
         "call_rate": float(policy.calls.mean()),
         "planned_rate": None if route is None else route.budget,
@@ -130,19 +110,25 @@ def _row(audit: CallAudit, policy: CallPolicy) -> dict[str, Any]:
     }
 
 
+def random_accuracies(audit: CallAudit) -> tuple[np.ndarray, float]:
+    """Accuracies with the calls of full given to random examples, and their expectation."""
+    calls = np.flatnonzero(audit.holdout.is_call)
+    local, by_call = right_of(audit, NO_CALL), audit.holdout.correct[:, calls]
+    n_calls = policy_of(audit, FULL).called.sum(axis=0)[calls]
+    rng = np.random.default_rng(audit.contract.settings.seed)
+    drawn = random_routing(local, by_call, n_calls, rng=rng)
+    return drawn, expected_random_routing(local, by_call, n_calls)
+
+
 def _random(audit: CallAudit) -> dict[str, Any]:
     """Calls of the full selector spread at random."""
-    full = policy_of(audit, "full")
-    calls = np.flatnonzero(audit.holdout.is_call)
-    n_calls = full.called.sum(axis=0)[calls]
-    share = expected_random_routing(
-        right_of(audit, "no_call"), audit.holdout.correct[:, calls], n_calls
-    )
+    drawn, expected = random_accuracies(audit)
+    n_calls = int(policy_of(audit, FULL).calls.sum())
     return {
         "policy": RANDOM,
         "role": "reference",
         "n": audit.holdout.n,
-        "accuracy": share,
-        "n_calls": int(n_calls.sum()),
-        "call_rate": float(n_calls.sum() / audit.holdout.n),
+        **named_interval("accuracy", percentile_interval(expected, drawn, 0.95)),
+        "n_calls": n_calls,
+        "call_rate": n_calls / audit.holdout.n,
     }

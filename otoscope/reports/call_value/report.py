@@ -9,6 +9,7 @@ from otoscope.reports.call_value.breakdowns import (
     by_stage,
     changed_examples,
 )
+from otoscope.reports.call_value.class_scores import MacroF1
 from otoscope.reports.call_value.components import ledger_table
 from otoscope.reports.call_value.contrasts import contrasts, contrasts_table, verdict
 from otoscope.reports.call_value.diagnostics import calibration_table, fits, signals
@@ -21,18 +22,20 @@ from otoscope.reports.writing import write_report
 
 def write_call_report(audit: CallAudit, out: Path) -> tuple[Path, list[str]]:
     """Writes the report into an audit's folder; returns the page and what may be said."""
-    found = contrasts(audit)
+    macro_f1 = MacroF1(audit, [policy.name for policy in audit.policies])
+    found = contrasts(audit, macro_f1)
     sentences = verdict(audit, found)
-    curves = frontier(audit)
+    curves, between = frontier(audit)
     tables = [
         contrasts_table(audit, found),
-        policies_table(audit),
+        policies_table(audit, macro_f1),
         ledger_table(audit),
         by_stage(audit),
         by_class(audit),
         changed_examples(audit),
         by_prompt(audit),
         curves,
+        between,
         fits(audit),
         calibration_table(audit),
         signals(audit),

@@ -24,28 +24,7 @@ from tests.audits.call_value.call_tables import (
     write_contract,
     write_tables,
 )
-
-
-def make_audit(folder, n_holdout=240, per_cluster=1):
-    examples = example_rows(60, n_holdout, per_cluster=per_cluster)
-    tables = write_tables(folder, examples, prediction_rows(examples))
-    return audit_calls(tables, write_contract(folder / "c.json", tables), folder / "out")
-
-
-@pytest.fixture(scope="module")
-def audit(tmp_path_factory):
-    return make_audit(tmp_path_factory.mktemp("audit"))
-
-
-def with_right(audit, **right):
-    """The audit with policies that are right on given examples."""
-    gold = audit.holdout.gold
-
-    def changed(policy):
-        own = right.get(policy.name.replace(" ", "_"))
-        return policy if own is None else replace(policy, predicted=np.where(own, gold, -1))
-
-    return replace(audit, policies=tuple(map(changed, audit.policies)))
+from tests.reports.call_value.audits import with_right
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +34,8 @@ def papers(audit):
     full, no_call = i < 222, ((i < 215) | ((i >= 222) & (i < 228)))
     local, every = i < 227 + 1, i < 234
     made = {"oracle": every | no_call, "oracle_without_calls": local | no_call}
-    return with_right(audit, full=full, no_call=no_call, **made)
+    contract = replace(audit.contract, draws=10_000)
+    return with_right(replace(audit, contract=contract), full=full, no_call=no_call, **made)
 
 
 def test_the_papers_primary_contrast(papers):
@@ -109,11 +89,10 @@ def test_no_discordant_examples(audit):
     contrasts_table(audit, made).to_markdown()
 
 
-def test_clusters_of_several_examples(tmp_path):
-    audit = make_audit(tmp_path, n_holdout=60, per_cluster=3)
-    made = contrasts(audit)
+def test_clusters_of_several_examples(clustered):
+    made = contrasts(clustered)
     assert made[0].evidence.test_name == "cluster sign flip"
-    row = policies_table(audit).rows[0]
+    row = policies_table(clustered).rows[0]
     assert row["accuracy_low"] < row["accuracy"] < row["accuracy_high"]
 
 
@@ -154,7 +133,7 @@ def test_an_action_that_is_never_chosen_is_shown_without_an_accuracy(audit):
 
 def test_the_frontier_ends_at_single_actions(audit):
     accuracies = {row["policy"]: row["accuracy"] for row in policies_table(audit).rows}
-    rows = frontier(audit).rows
+    rows = frontier(audit)[0].rows
     ends = {(row["curve"], row.get("budget")): row["accuracy"] for row in rows}
     assert ends["clap→omni", 0.0] == accuracies["clap"]
     assert ends["clap→omni", 1.0] == accuracies["omni"]
