@@ -15,7 +15,7 @@ from otoscope.statistics.intervals import Interval, percentile_interval
 from otoscope.statistics.macro_f1 import f1_of_sums, mean_of_classes
 
 
-class MacroF1:
+class PolicyF1:
     """Macro F1 of named policies on held-out examples: the classes that occur, equally weighted."""
 
     def __init__(self, audit: CallAudit, names: Iterable[str]) -> None:

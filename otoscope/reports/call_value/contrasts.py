@@ -8,7 +8,7 @@ import numpy as np
 
 from otoscope.audits.call_value.audit import CallAudit
 from otoscope.audits.call_value.contract import FULL, NO_CALL, NO_CALL_MASK
-from otoscope.reports.call_value.class_scores import MacroF1
+from otoscope.reports.call_value.class_scores import PolicyF1
 from otoscope.reports.call_value.outcomes import is_clustered, policy_of, right_of
 from otoscope.reports.tables import ReportTable, TableColumn, with_interval
 from otoscope.statistics.cluster_bootstrap import bootstrap_clusters
@@ -44,7 +44,7 @@ class Contrast:
     macro_f1: Interval
 
 
-def contrasts(audit: CallAudit, macro_f1: MacroF1 | None = None) -> list[Contrast]:
+def contrasts(audit: CallAudit, macro_f1: PolicyF1 | None = None) -> list[Contrast]:
     """The declared tests in their order, then the other reading of No-call and ablations.
 
     Args:
@@ -63,7 +63,7 @@ def contrasts(audit: CallAudit, macro_f1: MacroF1 | None = None) -> list[Contras
         zip(declared, holm(np.array([found[pair].p_value for pair in declared])), strict=True)
     )
     rng = np.random.default_rng(audit.contract.settings.seed)
-    macro_f1 = macro_f1 or MacroF1(audit, [name for pair in found for name in pair])
+    macro_f1 = macro_f1 or PolicyF1(audit, [name for pair in found for name in pair])
     made = []
     for (first, second), evidence in found.items():
         bootstrap, effect = _bootstrap(audit, first, second, evidence, rng)

@@ -9,7 +9,7 @@ from otoscope.audits.call_value.contract import FULL, NO_CALL
 from otoscope.audits.call_value.ledger import component_costs, latencies, policy_totals
 from otoscope.audits.call_value.policies import CallPolicy
 from otoscope.audits.call_value.schema import COSTS
-from otoscope.reports.call_value.class_scores import MacroF1
+from otoscope.reports.call_value.class_scores import PolicyF1
 from otoscope.reports.call_value.outcomes import accuracy, interval_name, policy_of, right_of
 from otoscope.reports.tables import ReportTable, TableColumn, with_interval
 from otoscope.statistics.intervals import named_interval, percentile_interval
@@ -25,13 +25,13 @@ RANDOM = "as many random calls"
 BOOTSTRAPPED = "95 % CI, bootstrap"
 
 
-def policies_table(audit: CallAudit, macro_f1: MacroF1 | None = None) -> ReportTable:
+def policies_table(audit: CallAudit, macro_f1: PolicyF1 | None = None) -> ReportTable:
     """A row for each policy, selectors first and oracles last, and one of random calls.
 
     Args:
         macro_f1: Of all policies, where it is computed already.
     """
-    macro_f1 = macro_f1 or MacroF1(audit, [policy.name for policy in audit.policies])
+    macro_f1 = macro_f1 or PolicyF1(audit, [policy.name for policy in audit.policies])
     rows = [
         _row(audit, policy) | named_interval("macro_f1", macro_f1.of(policy.name))
         for policy in audit.policies

@@ -9,7 +9,7 @@ from otoscope.reports.call_value.breakdowns import (
     by_stage,
     changed_examples,
 )
-from otoscope.reports.call_value.class_scores import MacroF1
+from otoscope.reports.call_value.class_scores import PolicyF1
 from otoscope.reports.call_value.components import ledger_table
 from otoscope.reports.call_value.contrasts import contrasts, contrasts_table, verdict
 from otoscope.reports.call_value.diagnostics import calibration_table, fits, signals
@@ -22,7 +22,7 @@ from otoscope.reports.writing import write_report
 
 def write_call_report(audit: CallAudit, out: Path) -> tuple[Path, list[str]]:
     """Writes the report into an audit's folder; returns the page and what may be said."""
-    macro_f1 = MacroF1(audit, [policy.name for policy in audit.policies])
+    macro_f1 = PolicyF1(audit, [policy.name for policy in audit.policies])
     found = contrasts(audit, macro_f1)
     sentences = verdict(audit, found)
     curves, between = frontier(audit)

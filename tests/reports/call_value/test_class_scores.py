@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from otoscope.reports.call_value.class_scores import MacroF1
+from otoscope.reports.call_value.class_scores import PolicyF1
 from otoscope.reports.call_value.outcomes import policy_of
 from otoscope.reports.call_value.policy_rows import policies_table
 from otoscope.statistics.resampling import cluster_draws
@@ -33,7 +33,7 @@ def either(request):
 
 
 def test_intervals_are_those_of_a_loop_over_resamples(either):
-    found = MacroF1(either, ["full", "clap"])
+    found = PolicyF1(either, ["full", "clap"])
     draws = {name: np.array(list(plain_draws(either, name))) for name in ("full", "clap")}
     for name in draws:
         assert found.of(name).estimate == pytest.approx(plain_f1(either, name, slice(None)))
