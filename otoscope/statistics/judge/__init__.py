@@ -1,0 +1,1 @@
+"""Scores of audio judges: states, pairs, protocols, positions. Arrays in, numbers out."""
