@@ -12,10 +12,16 @@ from otoscope.reports.call_value.breakdowns import (
 from otoscope.reports.call_value.class_scores import PolicyF1
 from otoscope.reports.call_value.components import ledger_table
 from otoscope.reports.call_value.contrasts import contrasts, contrasts_table, verdict
-from otoscope.reports.call_value.diagnostics import calibration_table, fits, signals
+from otoscope.reports.call_value.diagnostics import fits
 from otoscope.reports.call_value.figures import forest, frontier_figure, legend
 from otoscope.reports.call_value.frontier import frontier
 from otoscope.reports.call_value.policy_rows import policies_table
+from otoscope.reports.call_value.probabilities import (
+    calibration_table,
+    expected,
+    reliability_table,
+    signals,
+)
 from otoscope.reports.tables import ReportTable, TableColumn, in_markdown
 from otoscope.reports.writing import write_report
 
@@ -26,6 +32,7 @@ def write_call_report(audit: CallAudit, out: Path) -> tuple[Path, list[str]]:
     found = contrasts(audit, macro_f1)
     sentences = verdict(audit, found)
     curves, between = frontier(audit)
+    splits = expected(audit)
     tables = [
         contrasts_table(audit, found),
         policies_table(audit, macro_f1),
@@ -37,8 +44,9 @@ def write_call_report(audit: CallAudit, out: Path) -> tuple[Path, list[str]]:
         curves,
         between,
         fits(audit),
-        calibration_table(audit),
-        signals(audit),
+        signals(splits),
+        calibration_table(splits),
+        reliability_table(splits),
         checks_table(audit),
     ]
     page = write_report(

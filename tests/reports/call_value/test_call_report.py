@@ -14,7 +14,7 @@ from otoscope.reports.call_value.breakdowns import (
 )
 from otoscope.reports.call_value.components import ledger_table
 from otoscope.reports.call_value.contrasts import contrasts, contrasts_table, verdict
-from otoscope.reports.call_value.diagnostics import fits, signals
+from otoscope.reports.call_value.diagnostics import fits
 from otoscope.reports.call_value.frontier import frontier
 from otoscope.reports.call_value.policy_rows import policies_table
 from otoscope.reports.call_value.report import write_call_report
@@ -162,12 +162,6 @@ def test_fold_assignments_and_prompts_are_compared(tmp_path):
     rows = by_prompt(made).rows
     assert {row["prompt"] for row in rows} == {"a", "b"}
     assert len(rows) == 2 * 4  # alone, and three routes
-
-
-def test_signals_are_perfect_where_they_tell_all_corrections(audit):
-    rows = {row["signal"]: row for row in signals(audit).rows}
-    assert rows["p(call) − p(local)"]["n_corrections"] > 0
-    assert 0.5 < rows["p(call) − p(local)"]["auc"] <= 1
 
 
 def test_page_has_both_figures_and_no_markup_from_names(tmp_path):
