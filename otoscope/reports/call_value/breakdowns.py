@@ -1,4 +1,4 @@
-"""Where calls help: by class, by the action that decides, by prompt, and example by example."""
+"""Example by example, and prompt by prompt."""
 
 from typing import Any
 
@@ -12,91 +12,7 @@ from otoscope.audits.call_value.routing import follow
 from otoscope.audits.call_value.schema import HOLDOUT
 from otoscope.reports.call_value.outcomes import accuracy, interval_name, policy_of, right_of
 from otoscope.reports.tables import ReportTable, TableColumn, with_interval
-from otoscope.statistics.call_gains import call_gains
 from otoscope.statistics.intervals import named_interval
-
-GAINS = (
-    TableColumn("n_calls", "calls", "count"),
-    TableColumn("corrections", "corrected by a call", "count"),
-    TableColumn("harms", "harmed by a call", "count"),
-    TableColumn("changed_elsewhere", "changed without a call", "count"),
-    *with_interval("net_per_call", "net per 100 calls", "95 % CI, exact"),
-)
-GAINS_NOTE = (
-    "Corrected and harmed: full is right and no_call is not, or the reverse, on examples for which "
-    "full calls; “without a call”: on the others, where the refitted selector takes another local "
-    "action."
-)
-
-
-def _gains(audit: CallAudit, rows: np.ndarray) -> dict[str, Any]:
-    full, no_call = right_of(audit, FULL)[rows], right_of(audit, NO_CALL)[rows]
-    gains = call_gains(full, no_call, policy_of(audit, FULL).calls[rows])
-    net = named_interval("net_per_call", gains.net_per_call) if gains.n_calls else {}
-    return {
-        "n": int(rows.sum()),
-        "n_calls": gains.n_calls,
-        "corrections": gains.corrections,
-        "harms": gains.harms,
-        "changed_elsewhere": gains.changed_elsewhere,
-        "full": float(full.mean()) if rows.any() else None,
-        "no_call": float(no_call.mean()) if rows.any() else None,
-        **net,
-    }
-
-
-def by_class(audit: CallAudit) -> ReportTable:
-    """Both selectors and the calls for each label, and for all."""
-    gold = audit.holdout.gold
-    assert gold is not None
-    rows = [
-        {"label": label, **_gains(audit, gold == k)}
-        for k, label in enumerate(sorted(audit.contract.labels))
-    ]
-    for row in rows:
-        row["flag"] = "calls harm" if row["harms"] > row["corrections"] else None
-    rows.append({"label": "all", **_gains(audit, np.ones(audit.holdout.n, dtype=bool))})
-    return ReportTable(
-        "by_class",
-        "By class",
-        (
-            TableColumn("label", "label"),
-            TableColumn("n", "n", "count"),
-            TableColumn("full", "full, %", "share"),
-            TableColumn("no_call", "no_call, %", "share"),
-            *GAINS,
-            TableColumn("flag", "flag"),
-        ),
-        tuple(rows),
-        (GAINS_NOTE,),
-    )
-
-
-def by_stage(audit: CallAudit) -> ReportTable:
-    """Which action decides in the full selector, how accurately, and what a call changed there."""
-    part, full = audit.holdout, policy_of(audit, FULL)
-    rows = []
-    for k, action in enumerate(part.actions):
-        own = np.asarray(full.chosen == k)
-        row = {"action": action.name, "kind": action.kind, **_gains(audit, own)}
-        if own.any():
-            right = right_of(audit, FULL)[own]
-            row |= named_interval("full", accuracy(right, part.clusters[own]))
-        rows.append(row)
-    return ReportTable(
-        "by_stage",
-        "Which action decides in full",
-        (
-            TableColumn("action", "action"),
-            TableColumn("kind", "kind"),
-            TableColumn("n", "decides", "count"),
-            *with_interval("full", "full, %", interval_name(audit)),
-            TableColumn("no_call", "no_call there, %", "share"),
-            *GAINS,
-        ),
-        tuple(rows),
-        ("An action that never decides has no accuracy.", GAINS_NOTE),
-    )
 
 
 def changed_examples(audit: CallAudit) -> ReportTable:

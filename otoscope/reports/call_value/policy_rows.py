@@ -10,6 +10,7 @@ from otoscope.audits.call_value.ledger import component_costs, latencies, policy
 from otoscope.audits.call_value.policies import CallPolicy
 from otoscope.audits.call_value.schema import COSTS
 from otoscope.reports.call_value.class_scores import PolicyF1
+from otoscope.reports.call_value.gains import UNITS
 from otoscope.reports.call_value.outcomes import accuracy, interval_name, policy_of, right_of
 from otoscope.reports.tables import ReportTable, TableColumn, with_interval
 from otoscope.statistics.intervals import named_interval, percentile_interval
@@ -20,7 +21,6 @@ from otoscope.statistics.random_routing import (
 )
 
 POLICY = TableColumn("policy", "policy")
-UNITS = {"wall_s": "s", "price": "price", "audio_s": "s of audio sent", "tokens": "tokens"}
 RANDOM = "as many random calls"
 BOOTSTRAPPED = "95 % CI, bootstrap"
 

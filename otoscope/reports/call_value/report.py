@@ -3,18 +3,14 @@
 from pathlib import Path
 
 from otoscope.audits.call_value.audit import CallAudit
-from otoscope.reports.call_value.breakdowns import (
-    by_class,
-    by_prompt,
-    by_stage,
-    changed_examples,
-)
+from otoscope.reports.call_value.breakdowns import by_prompt, changed_examples
 from otoscope.reports.call_value.class_scores import PolicyF1
 from otoscope.reports.call_value.components import ledger_table
 from otoscope.reports.call_value.contrasts import contrasts, contrasts_table, verdict
 from otoscope.reports.call_value.diagnostics import fits
 from otoscope.reports.call_value.figures import forest, frontier_figure, legend
 from otoscope.reports.call_value.frontier import frontier
+from otoscope.reports.call_value.gains import by_class, by_group, by_stage, value_per_call
 from otoscope.reports.call_value.policy_rows import policies_table
 from otoscope.reports.call_value.probabilities import (
     calibration_table,
@@ -38,7 +34,9 @@ def write_call_report(audit: CallAudit, out: Path) -> tuple[Path, list[str]]:
         policies_table(audit, macro_f1),
         ledger_table(audit),
         by_stage(audit),
+        value_per_call(audit),
         by_class(audit),
+        by_group(audit),
         changed_examples(audit),
         by_prompt(audit),
         curves,

@@ -6,16 +6,12 @@ import numpy as np
 import pytest
 
 from otoscope.audits.call_value.audit import audit_calls
-from otoscope.reports.call_value.breakdowns import (
-    by_class,
-    by_prompt,
-    by_stage,
-    changed_examples,
-)
+from otoscope.reports.call_value.breakdowns import by_prompt, changed_examples
 from otoscope.reports.call_value.components import ledger_table
 from otoscope.reports.call_value.contrasts import contrasts, contrasts_table, verdict
 from otoscope.reports.call_value.diagnostics import fits
 from otoscope.reports.call_value.frontier import frontier
+from otoscope.reports.call_value.gains import by_class, by_stage
 from otoscope.reports.call_value.policy_rows import policies_table
 from otoscope.reports.call_value.report import write_call_report
 from tests.audits.call_value.call_tables import (
