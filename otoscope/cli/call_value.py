@@ -17,6 +17,11 @@ def call_value(
         Path, typer.Option(help="What is fixed before held-out labels are read; see --init.")
     ],
     out: Annotated[Path | None, typer.Option(help="Output: an empty folder.")] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="The labelled dataset (folder or Hub id), for audio players."),
+    ] = None,
+    revision: Annotated[str | None, typer.Option(help="Of a dataset on the Hub.")] = None,
     init: Annotated[
         bool, typer.Option("--init", help="Only write a first contract for these tables.")
     ] = False,
@@ -28,6 +33,7 @@ def call_value(
 
     otoscope call-value predictions.parquet examples.csv --contract contract.json --init
     otoscope call-value predictions.parquet examples.csv --contract contract.json --out audit
+    otoscope call-value predictions.parquet examples.csv --contract c.json --out o --dataset ./data
     """
     from otoscope.errors import InputError
 
@@ -47,8 +53,13 @@ def call_value(
     from otoscope.reports.call_value.report import write_call_report
     from otoscope.reports.terminal import console, print_line, table
 
+    labelled = None
+    if dataset is not None:
+        from otoscope.audits.labelled import open_labelled
+
+        labelled = open_labelled(dataset, revision=revision)
     audit = audit_calls(tables, contract, out)
-    page, verdict = write_call_report(audit, out)
+    page, verdict = write_call_report(audit, out, labelled)
     for sentence in verdict:
         print_line(console(), sentence)
     rows = [(own.outcome, own.name, own.detail) for own in audit.checks]

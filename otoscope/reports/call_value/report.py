@@ -1,16 +1,26 @@
 """Writes the report folder of a call-value audit: page, Markdown and tables."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from otoscope.audits.call_value.audit import CallAudit
+from otoscope.audits.labelled import LabelledData
 from otoscope.reports.call_value.breakdowns import by_prompt, changed_examples
+from otoscope.reports.call_value.changed_audio import changed_cards
 from otoscope.reports.call_value.class_scores import PolicyF1
 from otoscope.reports.call_value.components import ledger_table
 from otoscope.reports.call_value.contrasts import contrasts, contrasts_table, verdict
 from otoscope.reports.call_value.diagnostics import fits
-from otoscope.reports.call_value.figures import forest, frontier_figure, legend
+from otoscope.reports.call_value.figures import forest, route_panels
+from otoscope.reports.call_value.findings import findings, simulated_actions, simulated_note
 from otoscope.reports.call_value.frontier import frontier
+from otoscope.reports.call_value.frontier_figure import frontier_legend, frontier_panels
 from otoscope.reports.call_value.gains import by_class, by_group, by_stage, value_per_call
+from otoscope.reports.call_value.pictures import (
+    confusion_panels,
+    confusion_table,
+    reliability_panels,
+)
 from otoscope.reports.call_value.policy_rows import policies_table
 from otoscope.reports.call_value.probabilities import (
     calibration_table,
@@ -22,15 +32,60 @@ from otoscope.reports.tables import ReportTable, TableColumn, in_markdown
 from otoscope.reports.writing import write_report
 
 
-def write_call_report(audit: CallAudit, out: Path) -> tuple[Path, list[str]]:
-    """Writes the report into an audit's folder; returns the page and what may be said."""
+def write_call_report(
+    audit: CallAudit, out: Path, dataset: LabelledData | None = None
+) -> tuple[Path, list[str]]:
+    """Writes the report into an audit's folder; returns the page and what may be said.
+
+    Args:
+        dataset: Where the examples' audio is, by their `example_id`; no players without it.
+    """
     macro_f1 = PolicyF1(audit, [policy.name for policy in audit.policies])
     found = contrasts(audit, macro_f1)
     sentences = verdict(audit, found)
+    note = simulated_note(audit)
+    tables = {own.name: own for own in all_tables(audit, contrasts_table(audit, found), macro_f1)}
+    if note:
+        sentences.append(note)
+        tables = {k: replace(own, notes=(*own.notes, note)) for k, own in tables.items()}
+    more = findings(audit, tables)
+    rows, ticks = forest(found)
+    curves = tables["frontier"].rows
+    page = write_report(
+        out,
+        tables.values(),
+        heading="Call-value report",
+        facts=[*map(in_markdown, sentences), *map(in_markdown, more + facts(audit))],
+        template="call_value.html.jinja",
+        values={
+            "task": audit.contract.task,
+            "verdict": sentences,
+            "findings": more,
+            "facts": facts(audit),
+            "simulated": simulated_actions(audit),
+            "simulated_note": note,
+            "forest": rows,
+            "ticks": ticks,
+            "legend": frontier_legend(curves),
+            "frontier": frontier_panels(curves),
+            "routes": route_panels(curves),
+            "confusion": confusion_panels(audit),
+            "reliability": reliability_panels(tables["reliability"].rows),
+            "cards": changed_cards(audit, tables["changed_examples"].rows, dataset),
+            "with_audio": dataset is not None,
+        },
+    )
+    return page, sentences
+
+
+def all_tables(
+    audit: CallAudit, contrasts_: ReportTable, macro_f1: PolicyF1 | None = None
+) -> list[ReportTable]:
+    """Every table of the report, in the order of the Markdown."""
     curves, between = frontier(audit)
     splits = expected(audit)
-    tables = [
-        contrasts_table(audit, found),
+    return [
+        contrasts_,
         policies_table(audit, macro_f1),
         ledger_table(audit),
         by_stage(audit),
@@ -38,6 +93,7 @@ def write_call_report(audit: CallAudit, out: Path) -> tuple[Path, list[str]]:
         by_class(audit),
         by_group(audit),
         changed_examples(audit),
+        confusion_table(audit),
         by_prompt(audit),
         curves,
         between,
@@ -47,22 +103,6 @@ def write_call_report(audit: CallAudit, out: Path) -> tuple[Path, list[str]]:
         reliability_table(splits),
         checks_table(audit),
     ]
-    page = write_report(
-        out,
-        tables,
-        heading="Call-value report",
-        facts=[*map(in_markdown, sentences), *map(in_markdown, facts(audit))],
-        template="call_value.html.jinja",
-        values={
-            "forest": forest(found),
-            "curves": frontier_figure(curves.rows),
-            "legend": legend(curves.rows),
-            "verdict": sentences,
-            "facts": facts(audit),
-            "task": audit.contract.task,
-        },
-    )
-    return page, sentences
 
 
 def facts(audit: CallAudit) -> list[str]:

@@ -7,11 +7,11 @@ from typing import Any
 from markupsafe import Markup
 
 from otoscope.reports import strips
+from otoscope.reports.embedded_audio import SampleAudio
 from otoscope.reports.pairing import flat_settings
 from otoscope.reports.panels import PlotLine, PlotPoint, PlotScale, line_panel
 from otoscope.reports.perception.findings import PerceptionFindings
 from otoscope.reports.perception.reading import PerceptionRun
-from otoscope.reports.perception.samples import SampleAudio
 from otoscope.reports.perception.scores import ALL, ORDERS
 from otoscope.reports.perception.summary import cautions
 from otoscope.reports.strips import Mark

@@ -4,38 +4,21 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 import datasets
 import pandas as pd
 
 from otoscope.audits.items import Items, open_items
 from otoscope.audits.opening import DatasetError, DatasetLike
+from otoscope.reports.embedded_audio import SampleAudio, embedded
 from otoscope.reports.perception.reading import PerceptionRun
 from otoscope.reports.scoring import OUTCOMES, UNSCORED
 from otoscope.reports.tables import ReportTable, TableColumn
-from otoscope.reports.writing import data_uri
 
 FAILURES_FIRST = ("failed", "refused", "filtered", "unparsed", "wrong", UNSCORED, "correct")
 N_EACH = 6
 N_CANDIDATES = 500
 DEFAULT = "default"
-MAX_AUDIO_BYTES = 1_800_000
-MEDIA_TYPES = {b"fLaC": "audio/flac", b"RIFF": "audio/wav", b"OggS": "audio/ogg"}
-
-
-class SampleAudio(NamedTuple):
-    """A player's address, or where the player of the same clip is, or why there is none.
-
-    Attributes:
-        address: The clip as a `data:` address where this answer has the player, else empty.
-        missing: Why there is no player.
-        number: Of the clip, where there is a player for it.
-    """
-
-    address: str
-    missing: str
-    number: int | None = None
 
 
 def samples_of(
@@ -124,24 +107,7 @@ def players(
         _clip(opened, ids, hashes)
         for ids, hashes in zip(questions["audio_ids"], questions["audio_sha256"], strict=True)
     ]
-    n_left, chosen = MAX_AUDIO_BYTES, set()
-    for at in _by_turns([len(own) for own in answers]):
-        data = clips[at][0]
-        if data and data not in chosen and len(data) <= n_left:
-            chosen.add(data)
-            n_left -= len(data)
-    numbers: dict[bytes, int] = {}
-    found = []
-    for data, missing in clips:
-        if data in numbers:
-            found.append(SampleAudio("", "", numbers[data]))
-        elif data in chosen:
-            numbers[data] = len(numbers) + 1
-            address = data_uri(data, MEDIA_TYPES.get(data[:4], "audio/mpeg"))
-            found.append(SampleAudio(address, "", numbers[data]))
-        else:
-            found.append(SampleAudio("", missing or "size limit of the page reached"))
-    return found
+    return embedded(clips, _by_turns([len(own) for own in answers]))
 
 
 def _by_turns(sizes: Sequence[int]) -> list[int]:

@@ -169,7 +169,8 @@ def test_page_has_both_figures_and_no_markup_from_names(tmp_path):
     made = audit_calls(tables, write_contract(tmp_path / "c.json", tables), tmp_path / "out")
     page, _ = write_call_report(made, tmp_path / "out")
     text = page.read_text()
-    assert text.count("<svg") == 2
+    for section in ("contrasts", "frontier", "changed", "confusion", "before", "checks"):
+        assert f'<section id="{section}">' in text
     assert "<b>clap" not in text
     assert (tmp_path / "out" / "tables" / "frontier.csv").is_file()
 

@@ -10,8 +10,7 @@ import pytest
 
 from otoscope.audits.runs import RunError
 from otoscope.errors import InputError
-from otoscope.reports import strips
-from otoscope.reports.perception import samples
+from otoscope.reports import embedded_audio, strips
 from otoscope.reports.perception.reading import read_perception
 from otoscope.reports.perception.report import report
 from otoscope.reports.perception.samples import samples_of
@@ -231,7 +230,7 @@ def test_players_hold_the_samples_of_the_question(tmp_path):
 
 def test_the_audio_of_a_page_is_limited(tmp_path, monkeypatch):
     audio = b"fLaC and more"
-    monkeypatch.setattr(samples, "MAX_AUDIO_BYTES", len(audio))
+    monkeypatch.setattr(embedded_audio, "MAX_AUDIO_BYTES", len(audio))
     questions = [row(clip=name, audio_sha256=None) for name in "ab"]
     answers = ["decrease", "it decreases"]
     run = write_run(tmp_path / "run", list(zip(questions, answers, strict=True)))
@@ -243,7 +242,7 @@ def test_the_audio_of_a_page_is_limited(tmp_path, monkeypatch):
 
 def test_a_clip_has_one_player_and_every_run_has_some(tmp_path, monkeypatch):
     audio = {name: f"fLaC and {name}".encode() for name in "abcd"}
-    monkeypatch.setattr(samples, "MAX_AUDIO_BYTES", 2 * len(audio["a"]))
+    monkeypatch.setattr(embedded_audio, "MAX_AUDIO_BYTES", 2 * len(audio["a"]))
     runs = []
     for folder, names in (("one", "abc"), ("two", "cd")):
         questions = [row(clip=name, audio_sha256=None, category=f"k{name}") for name in names]
