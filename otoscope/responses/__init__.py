@@ -7,6 +7,13 @@ name it in `PARSERS`. A rule that is there stays as it is: published answers are
 from otoscope.registry import Registry
 from otoscope.responses.base import Parsed, Parser
 from otoscope.responses.letters import OPTION_LETTER
+from otoscope.responses.structured import (
+    CONTEXT_CHOICE,
+    EMOTION,
+    EMOTION_TRAJECTORY,
+    REPLY_CHOICE,
+    REPLY_MATCHING,
+)
 from otoscope.responses.words import first_word, one_label, only_word
 
 RISING = (
@@ -31,6 +38,11 @@ PARSERS: Registry[Parser] = Registry(
         "ternary": first_word(BARE | {"constant": "constant"}, more=THIRD_PERSON),
         "yes_no": first_word({"yes": "yes", "no": "no"}),
         "option_letter": OPTION_LETTER,
+        "reply_choice": REPLY_CHOICE,
+        "reply_matching": REPLY_MATCHING,
+        "context_choice": CONTEXT_CHOICE,
+        "emotion": EMOTION,
+        "emotion_trajectory": EMOTION_TRAJECTORY,
     },
 )
 """Rules by name; `Prompt.parser` and the metrics' `parser=` name one."""

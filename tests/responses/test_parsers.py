@@ -154,6 +154,7 @@ OPTION_LETTER = {
     "": (None, "empty"),
 }
 THINKING = {
+    ("reply_choice", '<think>{"pred": "R1"}</think>{"pred": "R2"}'): ("R2", "json after thinking"),
     ("yes_no", "<think>no?</think>yes"): ("yes", "exact after thinking"),
     ("yes_no", "no?</think>\n\nYes."): ("yes", "first hit after thinking"),
     ("yes_no", "<think>\n\n</think>\n\nyes"): ("yes", "exact after thinking"),
@@ -198,7 +199,65 @@ THINKING = {
     ("paper", "<increase>"): (UP, "one direction"),
     ("paper", "increase <|end|>"): (UP, "one direction"),
 }
+FAILED_JSON = {
+    "I would rather not say.": (None, "no json"),
+    '{"pred": ': (None, "no json"),
+    '{"pred": "R1", "pred": "R2"}': (None, "contradictory json"),
+    '```json\n{"pred": "R1"}\n```\nor\n```\n{"pred": "R2"}\n```': (None, "contradictory json"),
+    '{"choice": "R1"}': (None, "no such key"),
+    '{"pred": "R3", "emotion": "bored", "emotions": {"1": "bored"}}': (None, "invalid label"),
+    '{"pred": null, "emotion": null, "emotions": []}': (None, "invalid label"),
+    '{"pred": ["R1"], "emotion": ["sad"], "emotions": {}}': (None, "invalid label"),
+}
+REPLY_CHOICE = FAILED_JSON | {
+    '{"reasoning": "warm", "pred": "R2"}': ("R2", "json"),
+    '{"pred": " r1 "}': ("R1", "json"),
+    '{"Pred": "R1."}': ("R1", "json"),
+    '```json\n{"pred": "R1"}\n```': ("R1", "fenced json"),
+    'Here you are: {"reasoning": "a {brace}", "pred": "R1"} Good luck.': ("R1", "embedded json"),
+    "Having thought about it,\nR2": ("R2", "last token"),
+    "My choice is **R1**.": ("R1", "last token"),
+    "R1 is better than R2": (None, "no json"),
+    "R1, since it is kinder": (None, "no json"),
+    "R12": (None, "no json"),
+    '{"pred": "R1"} {"pred": "R2"}': (None, "no json"),
+    '{"pred": "R1"': (None, "no json"),
+}
+CONTEXT_CHOICE = FAILED_JSON | {
+    '{"pred": "CB"}': ("CB", "json"),
+    '```\n{"pred": "CA"}\n```': ("CA", "fenced json"),
+    'So {"pred": "CA"}': ("CA", "embedded json"),
+    "CA": ("CA", "last token"),
+    "R1": (None, "no json"),
+}
+REPLY_MATCHING = FAILED_JSON | {
+    '{"pred": {"CA": "R1", "CB": "R2"}}': ("CA=R1 CB=R2", "json"),
+    '{"pred": {"CB": "r1", "CA": "r2"}}': ("CA=R2 CB=R1", "json"),
+    '```json\n{"pred": {"CA": "R1", "CB": "R2"}}\n```': ("CA=R1 CB=R2", "fenced json"),
+    'So {"pred": {"CA": "R2", "CB": "R1"}}.': ("CA=R2 CB=R1", "embedded json"),
+    '{"pred": {"CA": "R1", "CB": "R1"}}': (None, "invalid label"),
+    '{"pred": {"CA": "R1"}}': (None, "invalid label"),
+    '{"pred": {"CA": "R1", "CA": "R2", "CB": "R1"}}': (None, "contradictory json"),
+}
+EMOTION = FAILED_JSON | {
+    '{"emotion": "Anger"}': ("anger", "json"),
+    '```json\n{"emotion": "sad"}\n```': ("sad", "fenced json"),
+    'It is {"emotion": "frazzled"}': ("frazzled", "embedded json"),
+    "anger": (None, "no json"),
+}
+TRAJECTORY = FAILED_JSON | {
+    '{"emotions": {"3": "sad", "1": "Neutral"}}': ("1=neutral 3=sad", "json"),
+    '```\n{"emotions": {"1": "happy"}}\n```': ("1=happy", "fenced json"),
+    'So: {"emotions": {"1": "happy"}}': ("1=happy", "embedded json"),
+    '{"emotions": {"one": "happy"}}': (None, "invalid label"),
+    '{"emotions": {"1": "happy", "1": "sad"}}': (None, "contradictory json"),
+}
 TABLES = {
+    "reply_choice": REPLY_CHOICE,
+    "reply_matching": REPLY_MATCHING,
+    "context_choice": CONTEXT_CHOICE,
+    "emotion": EMOTION,
+    "emotion_trajectory": TRAJECTORY,
     "paper": PAPER,
     "paraphrase": PARAPHRASE,
     "strict": STRICT,
