@@ -53,7 +53,9 @@ class CurvePoint:
 
 def curve_points(audit: CallAudit) -> list[CurvePoint]:
     """Every point of every curve."""
-    return [*_selectors(audit), *_routes(audit), *_random(audit)]
+    selectors = list(_selectors(audit))
+    most = max(float(point.costs["call_rate"].mean()) for point in selectors)
+    return [*selectors, *_routes(audit), *_random(audit, most)]
 
 
 def _of_policy(part: CallPart, policy: CallPolicy) -> dict[str, Any]:
@@ -89,13 +91,17 @@ def _routes(audit: CallAudit) -> Iterator[CurvePoint]:
             yield CurvePoint(f"{first}→{call}", at, **_of_policy(audit.holdout, policy))
 
 
-def _random(audit: CallAudit) -> Iterator[CurvePoint]:
-    """Expected accuracy and cost where a share of examples, drawn at random, has a call."""
+def _random(audit: CallAudit, most: float) -> Iterator[CurvePoint]:
+    """Expected accuracy and cost where a share of examples, drawn at random, has a call.
+
+    Args:
+        most: The largest share that full calls for at any λ, a point of its own.
+    """
     part = audit.holdout
     local = _of_policy(part, policy_of(audit, NO_CALL))
     right = right_of(audit, NO_CALL)
     for k in np.flatnonzero(part.is_call):
-        for budget in BUDGETS:
+        for budget in sorted({*BUDGETS, most}):
             share = np.floor(budget * part.n + 0.5) / part.n
             costs = {
                 name: local["costs"][name] + share * part.costs[name][:, k] for name in AXES[1:]

@@ -6,6 +6,7 @@ import numpy as np
 
 from otoscope.audits.call_value.audit import CallAudit
 from otoscope.audits.call_value.contract import FULL, NO_CALL
+from otoscope.reports.call_value.figures import signed
 from otoscope.reports.call_value.gains import UNITS
 from otoscope.reports.call_value.policy_rows import random_accuracies
 from otoscope.reports.tables import Record, ReportTable, per_cent
@@ -54,13 +55,10 @@ def _deciders(rows: Sequence[Record]) -> str:
 def _calls(row: Record) -> str:
     if not row["n_calls"]:
         return ""
-    net = (
-        f"{100 * row['net_per_call']:+.1f} net per 100 calls "
-        f"({100 * row['net_per_call_low']:+.1f} to {100 * row['net_per_call_high']:+.1f})"
-    ).replace("-", "−")
+    net = f"{_points(row, 'net_per_call')} net per 100 calls"
     each = ""
     if (seconds := row.get("wall_s_per_net")) is not None:
-        each = f", {seconds:,.3g} s of calls for each net correction"
+        each = f", {_amount(seconds)} s of calls for each net correction"
     return (
         f"The calls corrected {row['corrections']} and harmed {row['harms']} of {row['n_calls']} "
         f"called examples: {net}{each}. {row['changed_elsewhere']} more changed without a call."
@@ -87,8 +85,8 @@ def _cost(rows: Sequence[Record]) -> str:
         if full is not None and without is not None:
             calls = own[FULL].get(f"{column}_calls") or 0.0
             return (
-                f"Full costs {full:,.4g} {UNITS[column]} in all, {calls:,.4g} of it for calls; "
-                f"no_call {without:,.4g}."
+                f"Full costs {_amount(full)} {UNITS[column]} over all held-out examples, "
+                f"{_amount(calls)} of it for calls; no_call {_amount(without)}."
             )
     return "What the policies cost is unknown: some component has no cost in the tables."
 
@@ -97,11 +95,19 @@ def _average(rows: Sequence[Record]) -> str:
     if not rows or rows[0].get("gain") is None:
         return ""
     row = rows[0]
-    ends = [f"{100 * row[key]:+.1f}".replace("-", "−") for key in ("gain", "gain_low", "gain_high")]
     return (
-        f"On average over all shares of calls up to {row['to']:.1f} %, full gains {ends[0]} points "
-        f"({ends[1]} to {ends[2]})."
+        f"On average over all shares of calls up to {row['to']:.1f} %, full gains "
+        f"{_points(row, 'gain')} points."
     )
+
+
+def _points(row: Record, key: str) -> str:
+    estimate, low, high = (signed(100 * row[name]) for name in (key, f"{key}_low", f"{key}_high"))
+    return f"{estimate} ({low} to {high})"
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.1f}" if value >= 10 else f"{value:.2g}"
 
 
 def _harmed(classes: Sequence[Record], groups: Sequence[Record]) -> str:
@@ -111,7 +117,7 @@ def _harmed(classes: Sequence[Record], groups: Sequence[Record]) -> str:
     if labels:
         parts.append(f"for {', '.join(labels)}")
     if names:
-        parts.append(f"for speakers of {', '.join(names)}")
+        parts.append(f"for the {'group' if len(names) == 1 else 'groups'} {', '.join(names)}")
     return f"Calls harm more than they correct {' and '.join(parts)}." if parts else ""
 
 

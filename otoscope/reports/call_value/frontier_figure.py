@@ -21,6 +21,7 @@ AXES = {
 }
 """What accuracy is drawn over, by column of the frontier's table."""
 
+NOISE = 1e-9
 BAND = ("band_low", "accuracy", "band_high")
 Curves = Mapping[str, Sequence[Record]]
 
@@ -73,17 +74,21 @@ def frontier_legend(rows: Iterable[Record]) -> list[CurveLegend]:
 
 
 def frontier_panels(rows: Sequence[Record]) -> list[tuple[str, Markup]]:
-    """A plot for each axis of which every cost is known and that varies."""
-    curves = by_curve(rows, routes=False)
+    """A plot for each axis of which every cost is known and that varies.
+
+    They reach to the largest share of calls that a selector makes at any λ.
+    """
+    most = max(row["call_rate"] for row in rows if row["curve"] in (FULL, NO_CALL)) or 1.0
+    curves = by_curve([row for row in rows if row["call_rate"] <= most + NOISE], routes=False)
     every = [row for own in curves.values() for row in own]
     points = [PlotPoint(row[key]) for row in every for key in BAND]
-    shares = fitting([PlotLine("", "", points)], low=1.0, high=0.0)
+    least = min(row["band_low"] for row in every)
+    shares = fitting([PlotLine("", "", points)], low=least - 0.001, high=least)
     panels = []
     for column, title in AXES.items():
         values = [row[column] for row in every]
         if None not in values and min(values) < max(values):
-            low, high = (0.0, 1.0) if column == "call_rate" else (min(values), max(values))
-            scale = CostScale(column, low, high, shares)
+            scale = CostScale(column, min(values), max(values), shares)
             panels.append((f"Accuracy in % over {title}", _panel(curves, scale)))
     return panels
 

@@ -166,7 +166,8 @@ def test_page_has_both_figures_and_no_markup_from_names(tmp_path):
     for row in predictions:
         row["action"] = row["action"].replace("clap", "<b>clap")
     tables = write_tables(tmp_path, examples, predictions)
-    made = audit_calls(tables, write_contract(tmp_path / "c.json", tables), tmp_path / "out")
+    contract = write_contract(tmp_path / "c.json", tables, draws=100)
+    made = audit_calls(tables, contract, tmp_path / "out")
     page, _ = write_call_report(made, tmp_path / "out")
     text = page.read_text()
     for section in ("contrasts", "frontier", "changed", "confusion", "before", "checks"):
