@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from otoscope.atomic import write_atomic, write_json
+from otoscope.audits.call_value.checks import Check
 from otoscope.audits.call_value.contract import Contract, read_contract, validate_tables
 from otoscope.audits.call_value.frozen import (
     Frozen,
@@ -24,7 +25,7 @@ from otoscope.audits.call_value.frozen import (
     read_frozen,
     write_frozen,
 )
-from otoscope.audits.call_value.leakage import Check, optimism, run_checks
+from otoscope.audits.call_value.leakage import optimism, run_checks
 from otoscope.audits.call_value.ledger import allocate
 from otoscope.audits.call_value.parts import CallPart, part_of
 from otoscope.audits.call_value.policies import CallPolicy, frozen_policies, oracles

@@ -104,14 +104,18 @@ KEYS = (
     "folds", "seed", "routes", "primary", "tests", "margin", "alpha", "draws", "allocated",
 )  # fmt: skip
 
+OPTIONAL_KEYS = ("parsed", "prompt_examples")
+"""Only read by `contract_checks`."""
+
 
 def _contract(record: Any) -> Contract:
     if not isinstance(record, dict):
         raise CallValueError("contract: it holds no names and values")
     if missing := [key for key in KEYS if key not in record]:
         raise CallValueError(f"contract: {missing[0]!r} is missing")
-    if unknown := [key for key in record if key not in KEYS]:
-        raise CallValueError(f"contract: {unknown[0]!r} is unknown; there are {', '.join(KEYS)}")
+    known = (*KEYS, *OPTIONAL_KEYS)
+    if unknown := [key for key in record if key not in known]:
+        raise CallValueError(f"contract: {unknown[0]!r} is unknown; there are {', '.join(known)}")
     if record["schema"] != SCHEMA:
         raise CallValueError(f"contract: schema is {record['schema']!r}, not {SCHEMA}")
     try:

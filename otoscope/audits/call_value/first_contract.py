@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from otoscope.audits.call_value.contract import FULL, NO_CALL, SCHEMA, Route, split_record
+from otoscope.audits.call_value.contract_checks import PARSED, parsed_labels
 from otoscope.audits.call_value.features import NUMBER_OF, PAPER_FEATURES
 from otoscope.audits.call_value.schema import (
     DEVELOPMENT,
@@ -64,6 +65,7 @@ def first_contract(tables: CallTables) -> dict[str, Any]:
         "alpha": 0.05,
         "draws": 10_000,
         "allocated": {},
+        PARSED: parsed_labels(tables),
     }
 
 

@@ -4,44 +4,49 @@ They run in every audit, before held-out labels are opened, and are printed.
 """
 
 import re
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 
-from otoscope.audits.call_value.contract import FULL, NO_CALL, Contract
+from otoscope.audits.call_value.checks import Check
+from otoscope.audits.call_value.contract import Contract
+from otoscope.audits.call_value.contract_checks import check_parsed, check_prompt_examples
 from otoscope.audits.call_value.features import FEATURES
-from otoscope.audits.call_value.frozen import Frozen
+from otoscope.audits.call_value.frozen import Frozen, development_part
 from otoscope.audits.call_value.parts import CallPart, part_of
-from otoscope.audits.call_value.schema import DEVELOPMENT, ENCODER, HOLDOUT, NOT_FITTED
+from otoscope.audits.call_value.policies import frozen_policies
+from otoscope.audits.call_value.schema import (
+    COSTS,
+    DEVELOPMENT,
+    ENCODER,
+    GENERATIVE,
+    HOLDOUT,
+    NOT_FITTED,
+)
+from otoscope.audits.call_value.selector import choose, cross_fitted
 from otoscope.audits.call_value.tables import CallTables
 
 SHORTEST_LABEL = 3  # characters; shorter ones stand in names by accident
 MANY_STANDARD_ERRORS = 4
 
 
-@dataclass(frozen=True)
-class Check:
-    """A check and what it found. `unknown`: the tables lack the column that it needs."""
-
-    name: str
-    outcome: Literal["passed", "found", "unknown"]
-    detail: str
-
-
 def run_checks(tables: CallTables, contract: Contract, frozen: Frozen) -> tuple[Check, ...]:
     """All checks, on sealed tables: labels of held-out examples are not needed."""
-    holdout = part_of(tables, HOLDOUT, contract.actions, contract.labels, prompts=frozen.prompts)
     return (
         _shared(tables, "sha256", "the same audio in both splits"),
         _shared(tables, "speaker", "a speaker in both splits"),
         _shared(tables, "source", "a source recording in both splits"),
         _clusters(tables),
         _labels_in_names(tables, contract),
+        _labels_in_prompts(tables, contract),
+        check_prompt_examples(tables, contract.record),
+        check_parsed(tables, contract.record),
+        _fitted_on_holdout(tables),
         _folds(tables),
         _classes(tables),
+        _permuted(tables, contract, frozen),
         _pre_call(contract),
-        _poisoned(holdout, frozen),
+        _poisoned(tables, contract, frozen),
     )
 
 
@@ -89,6 +94,33 @@ def _labels_in_names(tables: CallTables, contract: Contract) -> Check:
     )
 
 
+def _labels_in_prompts(tables: CallTables, contract: Contract) -> Check:
+    """Whether a prompt's name holds one label and no other: it may give the answer away."""
+    prompts = sorted(set(tables.predictions["prompt_id"]) - {""})
+    named = [
+        prompt
+        for prompt in prompts
+        if sum(_plain(label) in _plain(prompt) for label in contract.labels) == 1
+    ]
+    return Check(
+        "one label in the name of a prompt",
+        "found" if named else "passed",
+        ", ".join(named[:5]) or f"{len(prompts)} prompts have names",
+    )
+
+
+def _fitted_on_holdout(tables: CallTables) -> Check:
+    """Reading rejects a held-out prediction with a fold, so this only says what was looked at."""
+    rows = tables.predictions[tables.predictions["kind"] == ENCODER]
+    held = tables.examples["split"].reindex(rows["example_id"]).to_numpy() == HOLDOUT
+    fitted = rows[held]["fold"].notna() & (rows[held]["fold"] != NOT_FITTED)
+    return Check(
+        "a probe fitted on held-out examples",
+        "found" if fitted.any() else "passed",
+        f"{int(fitted.sum())} of {int(held.sum())} held-out predictions of encoders have a fold",
+    )
+
+
 def _plain(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.lower())
 
@@ -130,25 +162,49 @@ def _pre_call(contract: Contract) -> Check:
     )
 
 
-def _poisoned(holdout: CallPart, frozen: Frozen) -> Check:
-    """Choices must not change when everything that a call returns becomes nonsense."""
-    calls = holdout.is_call
-    poisoned = replace(
-        holdout,
-        predicted=np.where(calls, -999, holdout.predicted),
-        costs={name: np.where(calls, np.nan, own) for name, own in holdout.costs.items()},
+def _permuted(tables: CallTables, contract: Contract, frozen: Frozen) -> Check:
+    """A selector that is cross-fitted to permuted labels must not be better than chance at them."""
+    part = development_part(tables, contract, prompts=frozen.prompts)
+    assert part.gold is not None
+    rng = np.random.default_rng(contract.settings.seed)
+    gold = rng.permutation(part.gold)
+    part = replace(part, gold=gold)
+    chosen = choose(cross_fitted(part, contract.settings), part, 0.0)
+    right = part.correct[np.arange(part.n), chosen]
+    predicted = part.predicted[np.arange(part.n), chosen]
+    shares = np.bincount(gold, minlength=len(contract.labels)) / part.n
+    chance = float(np.mean(np.where(predicted < 0, 0.0, shares[predicted])))
+    error = (chance * (1 - chance) / part.n) ** 0.5
+    found = float(right.mean()) > chance + MANY_STANDARD_ERRORS * error
+    return Check(
+        "a selector that predicts permuted labels",
+        "found" if found else "passed",
+        f"cross-fitted accuracy {100 * right.mean():.1f} % with labels of development examples "
+        f"permuted, chance {100 * chance:.1f} %",
     )
-    changed = 0
-    for name in (FULL, NO_CALL):
-        fitted = frozen.selectors[name]
-        own = [holdout.index(action) for action in fitted.model.actions]
-        changed += int(
-            np.sum(fitted.choose(holdout.only(own)) != fitted.choose(poisoned.only(own)))
-        )
+
+
+def _poisoned(tables: CallTables, contract: Contract, frozen: Frozen) -> Check:
+    """Choices must not change when everything that a call returns becomes nonsense."""
+    poisoned = tables.predictions.copy()
+    calls = poisoned["kind"] == GENERATIVE
+    poisoned.loc[calls, "label"] = None
+    poisoned.loc[calls, ["conf", "margin", *COSTS]] = np.nan
+    made = []
+    for predictions in (tables.predictions, poisoned):
+        own = replace(tables, predictions=predictions)
+        part = part_of(own, HOLDOUT, contract.actions, contract.labels, prompts=frozen.prompts)
+        made.append(frozen_policies(part, contract, frozen))
+    pairs = [
+        (first.chosen, second.chosen)
+        for first, second in zip(*made, strict=True)
+        if first.chosen is not None and first.role != "post-call"
+    ]
+    changed = sum(int(np.sum(first != second)) for first, second in pairs)
     return Check(
         "choices that change when calls return nonsense",
         "found" if changed else "passed",
-        f"{changed} of {2 * holdout.n} choices",
+        f"{changed} of {sum(len(first) for first, _ in pairs)} choices of {len(pairs)} policies",
     )
 
 
