@@ -22,6 +22,12 @@ def call_value(
         typer.Option(help="The labelled dataset (folder or Hub id), for audio players."),
     ] = None,
     revision: Annotated[str | None, typer.Option(help="Of a dataset on the Hub.")] = None,
+    published: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TASK", help="The paper's results of that task beside; by default of this one."
+        ),
+    ] = None,
     init: Annotated[
         bool, typer.Option("--init", help="Only write a first contract for these tables.")
     ] = False,
@@ -50,16 +56,18 @@ def call_value(
     if out is None:
         raise InputError("--out is missing: where results go (or --init, for a first contract)")
     from otoscope.audits.call_value.audit import audit_calls
+    from otoscope.reports.call_value.published import validate_published
     from otoscope.reports.call_value.report import write_call_report
     from otoscope.reports.terminal import console, print_line, table
 
+    validate_published(published)
     labelled = None
     if dataset is not None:
         from otoscope.audits.labelled import open_labelled
 
         labelled = open_labelled(dataset, revision=revision)
     audit = audit_calls(tables, contract, out)
-    page, verdict = write_call_report(audit, out, labelled)
+    page, verdict = write_call_report(audit, out, labelled, published)
     for sentence in verdict:
         print_line(console(), sentence)
     rows = [(own.outcome, own.name, own.detail) for own in audit.checks]

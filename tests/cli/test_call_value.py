@@ -6,7 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from otoscope.cli import app
-from tests.audits.call_value.call_tables import write_tables
+from tests.audits.call_value.call_tables import example_rows, write_tables
+from tests.audits.tiny_dataset import clip, write
 
 
 def call(*arguments):
@@ -53,3 +54,27 @@ def test_a_bad_table_is_one_line(tables, tmp_path):
     assert result.exit_code == 2
     assert len(result.output.strip().splitlines()) == 1
     assert "kind is 'magic'" in result.output
+
+
+def test_an_unknown_task_of_the_paper_is_rejected_before_labels_are_opened(tables, tmp_path):
+    contract = tmp_path / "contract.json"
+    call(*tables, "--contract", contract, "--init")
+    result = call(*tables, "--contract", contract, "--out", tmp_path / "o", "--published", "dogs")
+    assert result.exit_code == 2
+    assert "the paper has no task 'dogs'" in " ".join(result.output.split())
+    assert not (tmp_path / "o").exists()
+    assert not (tmp_path / "contract.evaluations.jsonl").exists()
+
+
+def test_players_of_a_labelled_dataset(tables, tmp_path):
+    rows = {"development": [], "holdout": []}
+    for row in example_rows():
+        made = {"id": row["example_id"], "audio": clip(1), "label": row["label"]}
+        rows[row["split"]].append(made)
+    data = write(tmp_path / "data", {"default": rows})
+    contract, out = tmp_path / "contract.json", tmp_path / "o"
+    call(*tables, "--contract", contract, "--init")
+    result = call(*tables, "--contract", contract, "--out", out, "--dataset", data)
+    assert result.exit_code == 0, result.output
+    changed = (out / "tables" / "changed_examples.csv").is_file()
+    assert ("<audio" in (out / "index.html").read_text()) == changed

@@ -28,23 +28,32 @@ from otoscope.reports.call_value.probabilities import (
     reliability_table,
     signals,
 )
+from otoscope.reports.call_value.published import published_tables
 from otoscope.reports.tables import ReportTable, TableColumn, in_markdown
 from otoscope.reports.writing import write_report
 
 
 def write_call_report(
-    audit: CallAudit, out: Path, dataset: LabelledData | None = None
+    audit: CallAudit,
+    out: Path,
+    dataset: LabelledData | None = None,
+    published: str | None = None,
 ) -> tuple[Path, list[str]]:
     """Writes the report into an audit's folder; returns the page and what may be said.
 
     Args:
         dataset: Where the examples' audio is, by their `example_id`; no players without it.
+        published: The paper's task whose results stand beside; by default the contract's own.
+
+    Raises:
+        InputError: The paper has no task of that name.
     """
     macro_f1 = PolicyF1(audit, [policy.name for policy in audit.policies])
     found = contrasts(audit, macro_f1)
     sentences = verdict(audit, found)
     note = simulated_note(audit)
-    tables = {own.name: own for own in all_tables(audit, contrasts_table(audit, found), macro_f1)}
+    made = all_tables(audit, contrasts_table(audit, found), macro_f1)
+    tables = {own.name: own for own in (*made, *published_tables(audit, published))}
     if note:
         sentences.append(note)
         tables = {k: replace(own, notes=(*own.notes, note)) for k, own in tables.items()}
