@@ -14,3 +14,14 @@ from otoscope.registry import Registry
 
 DATASETS: Registry[str] = Registry("dataset", {"vocalgrad": "builders.vocalgrad"})
 """Folder name to module."""
+
+LABELLED: Registry[str] = Registry(
+    "labelled dataset",
+    {
+        "labelled_folder": "builders.labelled_folder",
+    },
+)
+"""Folder name to module, for clips with one label each of a closed set.
+
+Each module has a command `build`; `builders/building/labelled` does the rest and says how.
+"""

@@ -12,7 +12,7 @@ import soundfile
 
 from builders.building.folder import PLAN, STATE, BuildError, staging_folder, stored_outline
 from builders.building.shards import changed_files, read_record
-from builders.splits import SORTED_SPLITS
+from builders.splits import FILE_SPLITS
 from otoscope.atomic import write_json
 from otoscope.errors import first_line
 
@@ -41,7 +41,7 @@ class FinishedBuild(NamedTuple):
         for file in self.files.values():
             if file["rows"]:
                 found.setdefault(file["config"], set()).add(file["split"])
-        return {name: [s for s in SORTED_SPLITS if s in splits] for name, splits in found.items()}
+        return {name: [s for s in FILE_SPLITS if s in splits] for name, splits in found.items()}
 
     @property
     def findings(self) -> dict[str, Any]:

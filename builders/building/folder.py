@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from builders.building.plan import BuildPlan
-from builders.splits import SPLITS
+from builders.splits import FILE_SPLITS
 from otoscope.atomic import write_json
 from otoscope.claims import FolderKind, locked
 from otoscope.errors import InputError
@@ -113,7 +113,7 @@ def _delete_build(out: Path, folders: Any) -> None:
     if not isinstance(folders, list):
         folders = _recorded_folders(out)
     files = [out / "README.md", out / "index.html"]
-    for folder, split in product(folders, SPLITS):
+    for folder, split in product(folders, FILE_SPLITS):
         if not (out / folder).is_symlink():
             files += (out / folder).glob(f"{split}-[0-9]*-of-[0-9]*.parquet")
     for path in files:

@@ -16,7 +16,7 @@ from huggingface_hub import DatasetCardData
 
 from builders.building.finished import FinishedBuild
 from builders.building.folder import staging_folder
-from builders.splits import SORTED_SPLITS
+from builders.splits import FILE_SPLITS
 from otoscope.atomic import write_atomic
 
 Files = Mapping[str, Mapping[str, Any]]
@@ -45,7 +45,7 @@ def write_readme(
     for config, folders in (configs or {name: [name] for name in build.configs}).items():
         of_config = {p: f for p, f in build.files.items() if f["config"] in folders}
         filled = {f["split"] for f in of_config.values() if f["rows"]}
-        splits = [split for split in SORTED_SPLITS if split in filled]
+        splits = [split for split in FILE_SPLITS if split in filled]
         columns = features if isinstance(features, datasets.Features) else features(config)
         infos[config] = _info(columns, of_config, splits)
         patterns[config] = {

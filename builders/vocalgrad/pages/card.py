@@ -1,12 +1,11 @@
 """The values of the card, computed from the plan and the files of a build."""
 
-import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from builders.building.finished import FinishedBuild
+from builders.building.markdown import in_code, in_text
 from builders.building.repository import write_readme
 from builders.corpora.base import Skipped
 from builders.splits import SORTED_SPLITS
@@ -17,7 +16,6 @@ from builders.vocalgrad.rendering.rows import COUNTED, features
 from cards import render_card
 from otoscope.acoustics.design import CONDITIONS, LABELS, TIERS, group_of
 from otoscope.acoustics.gradients import GRADIENTS
-from otoscope.reports.tables import in_markdown
 from otoscope.version import __version__
 
 MOST_IN_DOUBT = 200
@@ -71,24 +69,6 @@ def write_card(build: FinishedBuild, planned: PlannedBuild, observer: Any, confo
             "tags": ["audio", "benchmark", "perception", *["synthetic"] * corpus.synthetic],
         },
     )
-
-
-def in_text(text: object) -> str:
-    r"""Text from outside as plain text of the card, wherever in a line it stands.
-
-    >>> in_text("--- <b>\x1b"), in_text("1. a*b"), in_text("# x")
-    ('\\--- &lt;b>\\\\x1b', '1\\. a\\*b', '\\# x')
-    """
-    return re.sub(r"^(\d*)([-+#>=~.)])", r"\1\\\2", in_markdown(str(text)))
-
-
-def in_code(text: str) -> str:
-    """Text from outside as a string of Python.
-
-    >>> in_code('a"b')
-    '"a\\\\"b"'
-    """
-    return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
 def configs_of(build: FinishedBuild, plan: VocalGradPlan) -> dict[str, list[str]]:
