@@ -23,5 +23,5 @@ LABELLED: Registry[str] = Registry(
 )
 """Folder name to module, for clips with one label each of a closed set.
 
-Each module has a command `build`; `builders/building/labelled` does the rest and says how.
+Each module has a command `build`; `builders/labelled` does the rest and says how.
 """

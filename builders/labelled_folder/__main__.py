@@ -8,7 +8,7 @@ from typing import Annotated
 
 from typer import Option
 
-from builders.building.labelled import LabelledOptions, labelled_app, labelled_options, make
+from builders.labelled import LabelledOptions, labelled_app, labelled_options, make
 from builders.labelled_folder.reading import Terms, open_labelled_folder
 from otoscope.cli.options import number_option
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from builders.building.labelled import Division, LabelledClip, LabelledSource, clip_id
 from builders.corpora.base import CorpusError, Skipped
 from builders.corpora.reading.audio_files import TABLES, reject_unreadable, walk_audio
 from builders.corpora.reading.dataset_rows import cell_text
+from builders.labelled import Division, LabelledClip, LabelledSource, clip_id
 from builders.splits import DEVELOPMENT, HOLDOUT
 from otoscope.errors import first_names
 from otoscope.tables.files import read_table

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from builders.building.labelled.dividing import divide, holdout_targets, joined
 from builders.corpora.base import CorpusError
+from builders.labelled.dividing import divide, holdout_targets, joined
 
 clips = st.lists(
     st.tuples(st.sampled_from("abc"), st.integers(0, 30).map(str)), min_size=2, max_size=120

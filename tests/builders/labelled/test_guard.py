@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from builders.building.labelled import Division, LabelledClip, LabelledSource, plan_build
-from builders.building.labelled.summary import summary_of
 from builders.corpora.base import CorpusError
+from builders.labelled import Division, LabelledClip, LabelledSource, plan_build
+from builders.labelled.summary import summary_of
 from otoscope.acoustics.codec import AudioError
 from tests.builders.labelled.tiny import tone
 
@@ -128,7 +128,7 @@ def test_a_split_without_a_class_is_rejected(tmp_path):
 
 def test_a_clip_that_changes_meanwhile_is_named(tmp_path):
     from builders.building.folder import BuildError
-    from builders.building.labelled import build
+    from builders.labelled import build
 
     planned = plan_build(source_of(tmp_path / "in", OFFICIAL))
     tone(tmp_path / "in" / "4.wav", 99)

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from builders.building.labelled.planning import LabelledPlan, PlannedLabelled, split_record
-from builders.building.labelled.survey import DecodedClip
 from builders.corpora.base import Skipped
+from builders.labelled.planning import LabelledPlan, PlannedLabelled, split_record
+from builders.labelled.survey import DecodedClip
 from builders.splits import LABELLED_SPLITS
 
 LIMITS = (

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from builders.building.labelled.clips import LabelledClip
 from builders.building.workers import parallel_map
 from builders.corpora.base import SILENT, Skipped
 from builders.corpora.reading.resampled import to_16k_mono
+from builders.labelled.clips import LabelledClip
 from otoscope.acoustics import codec
 from otoscope.atomic import file_sha256
 from otoscope.progress import Progress

@@ -9,11 +9,11 @@ from markupsafe import Markup
 
 from builders.building.finished import FinishedBuild, stored_rows
 from builders.building.folder import STATE, claimed_folder, plain_disk_errors, staging_folder
-from builders.building.labelled.planning import CONFIG, LabelledPlan, PlannedLabelled
-from builders.building.labelled.rows import features
-from builders.building.labelled.summary import summary_of
 from builders.building.markdown import in_code, in_text
 from builders.building.repository import write_readme
+from builders.labelled.planning import CONFIG, LabelledPlan, PlannedLabelled
+from builders.labelled.rows import features
+from builders.labelled.summary import summary_of
 from builders.splits import DEVELOPMENT
 from cards import render_card
 from otoscope.errors import first_names

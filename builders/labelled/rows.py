@@ -10,9 +10,9 @@ import datasets
 from builders.building.build_folder import build as build_shards
 from builders.building.finished import FinishedBuild
 from builders.building.folder import BuildError
-from builders.building.labelled.planning import CONFIG, LabelledPlan, LabelledShard
-from builders.building.labelled.survey import DecodedClip
 from builders.building.plan import DatasetRow, Recipe
+from builders.labelled.planning import CONFIG, LabelledPlan, LabelledShard
+from builders.labelled.survey import DecodedClip
 from otoscope.acoustics import codec
 
 _TEXT = datasets.Value("string")

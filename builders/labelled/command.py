@@ -12,12 +12,12 @@ import typer
 from typer import Option
 
 from builders.building.folder import size_text
-from builders.building.labelled.clips import LabelledSource
-from builders.building.labelled.finishing import finish, printed
-from builders.building.labelled.planning import plan_build
-from builders.building.labelled.rows import build
-from builders.building.labelled.summary import summary_of
 from builders.corpora.options import OnError
+from builders.labelled.clips import LabelledSource
+from builders.labelled.finishing import finish, printed
+from builders.labelled.planning import plan_build
+from builders.labelled.rows import build
+from builders.labelled.summary import summary_of
 from otoscope.cli.errors import App
 from otoscope.cli.options import Overwrite, option_group
 from otoscope.progress import ProgressBars

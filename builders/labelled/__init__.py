@@ -26,14 +26,14 @@ Then name the folder in `builders.LABELLED`.
 """
 
 # ruff: noqa: F401
-from builders.building.labelled.clips import Division, LabelledClip, LabelledSource
-from builders.building.labelled.command import (
+from builders.labelled.clips import Division, LabelledClip, LabelledSource
+from builders.labelled.command import (
     LabelledOptions,
     labelled_app,
     labelled_options,
     make,
 )
-from builders.building.labelled.dividing import divide
-from builders.building.labelled.finishing import finish
-from builders.building.labelled.planning import PlannedLabelled, clip_id, plan_build
-from builders.building.labelled.rows import build
+from builders.labelled.dividing import divide
+from builders.labelled.finishing import finish
+from builders.labelled.planning import PlannedLabelled, clip_id, plan_build
+from builders.labelled.rows import build

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from builders.building.labelled.clips import Division, LabelledSource, validate_source
-from builders.building.labelled.dividing import divide, joined
-from builders.building.labelled.guard import (
+from builders.building.libraries import LIBSNDFILE, library_versions
+from builders.building.plan import MAX_FILE_BYTES, Shard, blocks, fingerprint_of, shard_file
+from builders.corpora.base import SILENT, CorpusError, Skipped
+from builders.labelled.clips import Division, LabelledSource, validate_source
+from builders.labelled.dividing import divide, joined
+from builders.labelled.guard import (
     Overlap,
     contradictions,
     reject_contradictions,
     reject_shared_audio,
     split_guard,
 )
-from builders.building.labelled.survey import DecodedClip, survey
-from builders.building.libraries import LIBSNDFILE, library_versions
-from builders.building.plan import MAX_FILE_BYTES, Shard, blocks, fingerprint_of, shard_file
-from builders.corpora.base import SILENT, CorpusError, Skipped
+from builders.labelled.survey import DecodedClip, survey
 from builders.splits import DEVELOPMENT, HOLDOUT, LABELLED_SPLITS
 from otoscope.audits.call_value.contract import sha256_of
 from otoscope.progress import Progress

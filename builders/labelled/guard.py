@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from builders.building.labelled.survey import DecodedClip
 from builders.corpora.base import CorpusError
+from builders.labelled.survey import DecodedClip
 from builders.splits import DEVELOPMENT, HOLDOUT
 from otoscope.errors import first_names
 
