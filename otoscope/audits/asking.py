@@ -16,7 +16,7 @@ from otoscope.audits.runs import attempts, deciding
 from otoscope.errors import InvalidValue, first_names
 from otoscope.models.base import Answer, ModelError, Request, Status, description_of, stream
 from otoscope.models.retrying import ON_ERROR, RetryPolicy
-from otoscope.responses import PARSERS
+from otoscope.responses import open_parser
 
 ATTENUATED = "beyond full scale after decoding, so the clip was attenuated as a whole"
 """Detail of an answer about a clip that its lossy codec decodes to more than full scale."""
@@ -259,7 +259,7 @@ class _Dispatcher:
         progress = self.progress
         progress.n_answered += 1
         if parser and answer.status is Status.OK:
-            progress.n_parsed += PARSERS[parser](answer.text).label is not None
+            progress.n_parsed += open_parser(parser)(answer.text).label is not None
         progress.statuses[answer.status.value] = progress.statuses.get(answer.status.value, 0) + 1
         if answer.detail:
             is_ok = answer.status is Status.OK

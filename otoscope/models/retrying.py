@@ -15,7 +15,7 @@ from typing import Any
 
 from otoscope.models.base import Answer, ModelError, Request, Status, calling
 from otoscope.registry import Registry
-from otoscope.responses import PARSERS
+from otoscope.responses import open_parser
 
 NOT_FINAL = frozenset({Status.TIMEOUT.value, Status.ERROR.value})
 STATUSES: Registry[Status] = Registry("status", {status.value: status for status in Status})
@@ -25,7 +25,7 @@ PUBLISHED_MAX_NEW_TOKENS = 256
 
 
 def _unparsed(parser: str, answer: Answer) -> bool:
-    return bool(parser) and PARSERS[parser](answer.text).label is None
+    return bool(parser) and open_parser(parser)(answer.text).label is None
 
 
 def immediate_retry(applies: Callable[[str, Answer], bool]) -> Any:

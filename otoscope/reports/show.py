@@ -13,7 +13,7 @@ from otoscope.audits.runs import ANSWER_SCHEMA, attempts, deciding
 from otoscope.registry import UnknownName
 from otoscope.reports.scoring import DEFAULT_PARSER, score_runs
 from otoscope.reports.terminal import indented, setting, visible
-from otoscope.responses import PARSERS, Parsed
+from otoscope.responses import PARSERS, Parsed, open_parser
 from otoscope.responses.signs import Signs, signs_of
 
 N_NEAR = 3
@@ -119,7 +119,7 @@ def _unknown(name: str, run: Path | str, ids: Iterable[str], question_ids: Itera
 def _with_attempts(row: dict[str, Any], lines: list[dict[str, Any]]) -> QuestionRecord:
     numbered = [{**line, "position": i} for i, line in enumerate(lines)]
     last = deciding(numbered).get(row["question_id"], {}).get("position")
-    own = PARSERS[row["parser"] or DEFAULT_PARSER]
+    own = open_parser(row["parser"] or DEFAULT_PARSER)
     found = tuple(
         ParsedAttempt(
             line,

@@ -6,6 +6,7 @@ name it in `PARSERS`. A rule that is there stays as it is: published answers are
 
 from otoscope.registry import Registry
 from otoscope.responses.base import Parsed, Parser
+from otoscope.responses.closed_set import PREFIX, parser_of_name
 from otoscope.responses.letters import OPTION_LETTER
 from otoscope.responses.structured import (
     CONTEXT_CHOICE,
@@ -47,4 +48,14 @@ PARSERS: Registry[Parser] = Registry(
 )
 """Rules by name; `Prompt.parser` and the metrics' `parser=` name one."""
 
-__all__ = ["PARSERS", "Parsed", "Parser"]
+__all__ = ["PARSERS", "Parsed", "Parser", "open_parser"]
+
+
+def open_parser(name: str) -> Parser:
+    """The parser of that name: an entry of `PARSERS`, or one of a closed set.
+
+    Raises:
+        LookupError: There is none.
+        InvalidValue: It names a closed set that cannot be read.
+    """
+    return parser_of_name(name) if name.startswith(PREFIX) else PARSERS[name]

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from otoscope.responses import PARSERS
+from otoscope.responses import open_parser
 from otoscope.responses.signs import SHAPES, Signs, signs_of
 
 MARKS = Signs._fields[1:]
@@ -66,7 +66,7 @@ def audit_texts(
     >>> audit_texts(["Increase", "It does not increase.", "increasing"]).marks["blind"]
     2
     """
-    rule_of = PARSERS[parser]
+    rule_of = open_parser(parser)
     texts = list(texts)
     flags = [None] * len(texts) if text_truncated is None else text_truncated
     if len(flags) != len(texts):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from otoscope.responses import PARSERS
+from otoscope.responses import open_parser
 from otoscope.responses.thinking import apart_from_thinking
 
 EXACT_RULE = {"paper": "strict"}  # the published exact-match rate takes the two bare words only
@@ -32,7 +32,7 @@ def read_answers(texts: Iterable[str | None], parser: str = "paper") -> Reading:
     Raises:
         LookupError: No parser has that name.
     """  # noqa: E501
-    parse, words = PARSERS[parser], PARSERS[EXACT_RULE.get(parser, parser)].words
+    parse, words = open_parser(parser), open_parser(EXACT_RULE.get(parser, parser)).words
     texts = list(texts)
     parsed = {text: parse(text) for text in set(texts)}
     bare = {text: _answer_in(text).strip().lower() in words for text in parsed}

@@ -9,7 +9,7 @@ from otoscope.models.base import Status
 from otoscope.reports.perception.reading import PerceptionRun
 from otoscope.reports.perception.scores import CATEGORY, PROMPT, RUN, N
 from otoscope.reports.tables import ReportTable, TableColumn
-from otoscope.responses import PARSERS
+from otoscope.responses import open_parser
 from otoscope.statistics.labels import ratio
 
 N_ERRORS = 20
@@ -110,4 +110,4 @@ def _retried_on_parse_failure(answers: pd.DataFrame) -> int:
     """Answers that replaced one without a label; other rules of retries at once may be in use."""
     retried = answers[answers["first_text"].notna() & (answers["parser"] != "")]
     pairs = zip(retried["parser"], retried["first_text"], strict=True)
-    return sum(PARSERS[parser](text).label is None for parser, text in pairs)
+    return sum(open_parser(parser)(text).label is None for parser, text in pairs)
