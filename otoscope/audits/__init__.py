@@ -13,6 +13,7 @@ AUDITS: Registry[str] = Registry(
     {
         "perception": "otoscope.audits.perception:PERCEPTION",
         "meld": "otoscope.audits.meld:MELD",
+        "labels": "otoscope.audits.labels:LABELS",
     },
 )
 """Name to `module:NAME` of an `otoscope.audits.running.Audit`; `open_audit` imports it."""

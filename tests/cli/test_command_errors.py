@@ -19,6 +19,7 @@ LORA = ("--category", "volume", *DATA, *MODEL, *OUT)
 CALLS = {
     "otoscope run perception": ((*DATA, *MODEL, *OUT), "otoscope.models.opening.open_model"),
     "otoscope run meld": ((*DATA, *MODEL, *OUT), "otoscope.models.opening.open_model"),
+    "otoscope run labels": ((*DATA, *MODEL, *OUT), "otoscope.models.opening.open_model"),
     "otoscope report": (("run",), "otoscope.reports.report"),
     "otoscope compare": (("a", "b"), "otoscope.reports.compare.compare"),
     "otoscope show": (("run", "id"), "otoscope.reports.show.show"),

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from string import ascii_uppercase
 
 from otoscope.errors import InvalidValue
-from otoscope.responses.closed_set import closed_set_name
 
 QUOTE = "{text}"
 """Stands in a question for the words of the row that it quotes."""
@@ -86,14 +85,16 @@ class PutQuestion:
     """A question about one row, put in one variant.
 
     Attributes:
-        prompt: Text behind or before the clip.
+        prompt: Text before the clip.
         labels: In the order in which they are offered.
-        parser: Name of the parser of its answers.
+        synonyms: Other words for them.
+        letters: An answer may be the letter of an option.
     """
 
     prompt: str
     labels: tuple[str, ...]
-    parser: str
+    synonyms: Mapping[str, str] = field(hash=False)
+    letters: bool
 
 
 def put(
@@ -112,6 +113,4 @@ def put(
     offered = tuple(variant.order(labels, row_id))
     question = task.question.replace(QUOTE, text or "")
     synonyms = {word: label for word, label in task.synonyms.items() if label in labels}
-    named = offered if variant.letters else labels
-    parser = closed_set_name(named, synonyms, letters=variant.letters)
-    return PutQuestion(variant.ask(question, offered), offered, parser)
+    return PutQuestion(variant.ask(question, offered), offered, synonyms, variant.letters)

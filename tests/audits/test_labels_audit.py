@@ -1,0 +1,87 @@
+"""The closed-set audit: what it plans, and runs of models that need no weights."""
+
+import pytest
+
+from otoscope.audits.labels import plan, run
+from otoscope.audits.opening import DatasetError
+from otoscope.audits.runs import load_run
+from otoscope.errors import InvalidValue
+from otoscope.prompts.tasks import VARIANTS
+from otoscope.reports.scoring import score
+from tests.audits.tiny_dataset import clip, full_row, write
+
+ANIMALS = ("cow", "hen", "sheep")
+
+
+def folder(path, n=6, **more):
+    splits = {
+        split: [
+            {
+                "id": f"{split}-{i}", "audio": clip(100 * k + i), "label": ANIMALS[i % 3],
+                "cluster_id": f"{split}-{i // 2}", "speaker_id": f"p{i}",
+            } | more
+            for i in range(n)
+        ]
+        for k, split in enumerate(("development", "holdout"))
+    }  # fmt: skip
+    return write(path, {"default": splits})
+
+
+def test_both_splits_in_every_variant(tmp_path):
+    made = plan(folder(tmp_path))
+    assert len(made.questions) == 2 * 6 * len(VARIANTS)
+    row = made.rows()[0]
+    assert row["question_id"] == "development-0|plain"
+    assert (row["split"], row["cluster_id"], row["task"]) == (
+        "development",
+        "development-0",
+        "generic",
+    )
+    assert (row["label"], row["labels"]) == ("cow", list(ANIMALS))
+    shuffled = {tuple(r["labels"]) for r in made.rows() if r["prompt_name"] == "shuffled"}
+    assert len(shuffled) > 1
+
+
+def test_one_variant_and_some_clusters(tmp_path):
+    made = plan(folder(tmp_path), prompts=["json"], limit_clusters=1)
+    assert len(made.questions) == 4  # two rows of a cluster, in each split
+    assert made.partial == "1 of 3 clusters of development; 1 of 3 clusters of holdout"
+    with pytest.raises(LookupError, match="jsn"):
+        plan(tmp_path, prompts=["jsn"])
+    with pytest.raises(InvalidValue, match="limit_clusters"):
+        plan(tmp_path, limit_clusters=0)
+
+
+def test_a_quoted_text_must_be_there(tmp_path):
+    with pytest.raises(InvalidValue, match="'development-0' has no `text`"):
+        plan(folder(tmp_path), task="speech_text_matching")
+
+
+def test_a_perception_dataset_is_a_task(tmp_path):
+    parts = {"train": [full_row(i) for i in range(4)], "test": [full_row(i) for i in range(4, 8)]}
+    made = plan(write(tmp_path, {"volume": parts}), task="direction", prompts=["plain"])
+    assert {row["split"] for row in made.rows()} == {"development", "holdout"}
+    assert (
+        "decrease or increase over time? Choose one of: decrease, increase."
+        in next(iter(made.questions.values())).prompt
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "least", "most"),
+    [("constant:cow", 1 / 3, 1 / 3), ("simulated:1", 1, 1), ("random:0", 0.1, 0.6)],
+)
+def test_runs_of_models_without_weights(tmp_path, model, least, most):
+    data = folder(tmp_path / "data")
+    run(data, model, out=tmp_path / "run", audio_input_check=False)
+    scored = score(load_run(tmp_path / "run")[:])
+    assert len(scored) == 48
+    accuracy = (scored["outcome"] == "correct").mean()
+    assert least <= accuracy <= most
+    assert (scored["outcome"].isin(["correct", "wrong"])).all()
+
+
+def test_a_label_outside_the_set(tmp_path):
+    folder(tmp_path)
+    with pytest.raises(DatasetError, match="no split 'validation'"):
+        plan(tmp_path, holdout="validation")
