@@ -19,9 +19,9 @@ def call_value(
     out: Annotated[Path | None, typer.Option(help="Output: an empty folder.")] = None,
     dataset: Annotated[
         str | None,
-        typer.Option(help="The labelled dataset (folder or Hub id), for audio players."),
+        typer.Option(help="Dataset: the labelled one, folder or Hub id, for players."),
     ] = None,
-    revision: Annotated[str | None, typer.Option(help="Of a dataset on the Hub.")] = None,
+    revision: Annotated[str | None, typer.Option(help="Revision of a dataset on the Hub.")] = None,
     published: Annotated[
         str | None,
         typer.Option(
