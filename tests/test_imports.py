@@ -21,16 +21,16 @@ ABOVE_CORE = {
 BELOW: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PURE, ()),
     "acoustics": ("statistics",),
-    "speech": (),
     "tables": (),
     "models": ("acoustics", *PURE, "tables"),
 }
 BELOW["representations"] = (*BELOW["models"], "models")
 BELOW["probes"] = (*BELOW["representations"], "representations")
-BELOW["audits"] = (*BELOW["representations"], "representations", "probes")
+BELOW["speech"] = (*BELOW["models"], "models")
+BELOW["audits"] = (*BELOW["representations"], "representations", "probes", "speech")
 BELOW["tuning"] = (*BELOW["audits"], "audits")
 BELOW["reports"] = (*BELOW["audits"], "audits")
-BELOW["cli"] = (*BELOW["reports"], "reports", "tuning", "speech")
+BELOW["cli"] = (*BELOW["reports"], "reports", "tuning")
 FORBIDDEN = {
     "otoscope": FOLDERS,
     **dict.fromkeys(CORE, HEAVY | ABOVE_CORE),
