@@ -207,11 +207,9 @@ def without_controls(text: str, *, keep: str = "") -> str:
     >>> without_controls("a\x00\x1b[31m\u202eb é 声")
     'a\\x00\\x1b[31m\\u202eb é 声'
     """
-
-    def written_out(found: re.Match[str]) -> str:
-        return found[0] if found[0] in keep else found[0].encode("unicode_escape").decode()
-
-    return CONTROLS.sub(written_out, text)
+    for mark in set(CONTROLS.findall(text)) - set(keep):
+        text = text.replace(mark, mark.encode("unicode_escape").decode())
+    return text
 
 
 def in_markdown(text: str) -> str:
