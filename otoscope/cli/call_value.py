@@ -10,13 +10,23 @@ def call_value(
     tables: Annotated[
         list[Path],
         typer.Argument(
-            metavar="TABLE…", help="Predictions and examples: CSV, TSV, JSON lines or Parquet."
+            metavar="TABLE…",
+            help="Predictions and examples: CSV, TSV, JSON lines or Parquet, or a folder of "
+            "`trainers.encoder_probe` or `otoscope transcribe`.",
         ),
     ],
     contract: Annotated[
         Path, typer.Option(help="What is fixed before held-out labels are read; see --init.")
     ],
     out: Annotated[Path | None, typer.Option(help="Output: an empty folder.")] = None,
+    from_runs: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RUN",
+            help="Runs of `otoscope run labels`: each is a generative action, named after its "
+            "model, or ACTION=RUN; may be repeated.",
+        ),
+    ] = None,
     dataset: Annotated[
         str | None,
         typer.Option(help="Dataset: the labelled one, folder or Hub id, for players."),
@@ -39,10 +49,19 @@ def call_value(
 
     otoscope call-value predictions.parquet examples.csv --contract contract.json --init
     otoscope call-value predictions.parquet examples.csv --contract contract.json --out audit
-    otoscope call-value predictions.parquet examples.csv --contract c.json --out o --dataset ./data
+    otoscope call-value encoders transcripts --from-runs runs/omni --contract c.json --out audit
+
+    --dataset adds players for the examples that a call corrected or harmed.
     """
+    from otoscope.audits.call_value.evidence import tables_in
+    from otoscope.audits.call_value.run_tables import tables_of_runs
+    from otoscope.audits.call_value.tables import TableSource
     from otoscope.errors import InputError
 
+    sources: list[TableSource] = [
+        *(found for path in tables for found in tables_in(path)),
+        *tables_of_runs(from_runs or ()),
+    ]
     if init:
         from otoscope.atomic import write_json
         from otoscope.audits.call_value.first_contract import first_contract
@@ -50,7 +69,7 @@ def call_value(
 
         if contract.exists():
             raise InputError(f"{contract} exists; remove it, or choose another --contract")
-        write_json(contract, first_contract(read_call_tables(tables)))
+        write_json(contract, first_contract(read_call_tables(sources)))
         typer.echo(f"{contract}: read and edit it, then run with --out")
         return
     if out is None:
@@ -66,7 +85,7 @@ def call_value(
         from otoscope.audits.labelled import open_labelled
 
         labelled = open_labelled(dataset, revision=revision)
-    audit = audit_calls(tables, contract, out)
+    audit = audit_calls(sources, contract, out)
     page, verdict = write_call_report(audit, out, labelled, published)
     for sentence in verdict:
         print_line(console(), sentence)

@@ -30,7 +30,7 @@ from otoscope.audits.call_value.ledger import allocate
 from otoscope.audits.call_value.parts import CallPart, part_of
 from otoscope.audits.call_value.policies import CallPolicy, frozen_policies, oracles
 from otoscope.audits.call_value.schema import HOLDOUT, CallValueError
-from otoscope.audits.call_value.tables import CallTables, read_call_tables
+from otoscope.audits.call_value.tables import CallTables, TableSource, read_call_tables
 from otoscope.claims import locked
 
 
@@ -57,7 +57,7 @@ class CallAudit:
 
 
 def audit_calls(
-    paths: Sequence[Path | str], contract_file: Path | str, out: Path | str
+    sources: Sequence[TableSource], contract_file: Path | str, out: Path | str
 ) -> CallAudit:
     """Fits on development examples, freezes, then evaluates once.
 
@@ -70,7 +70,7 @@ def audit_calls(
     contract_file, out = Path(contract_file), Path(out)
     contract = read_contract(contract_file)
     validate_free(out)
-    sealed = read_call_tables(paths, labels=contract.labels)
+    sealed = read_call_tables(sources, labels=contract.labels)
     validate_tables(contract, sealed)
     frozen = fit_frozen(sealed, contract)
     checks = run_checks(sealed, contract, frozen)
@@ -78,7 +78,7 @@ def audit_calls(
     sha256 = write_frozen(out, frozen)
 
     evaluations = log_evaluation(contract_file, contract, sha256, out)
-    tables = read_call_tables(paths, labels=contract.labels, holdout_labels=True)
+    tables = read_call_tables(sources, labels=contract.labels, holdout_labels=True)
     validate_tables(contract, tables)
     frozen = read_frozen(out, sha256)
     holdout = part_of(tables, HOLDOUT, contract.actions, contract.labels, prompts=frozen.prompts)

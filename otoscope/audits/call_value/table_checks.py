@@ -19,7 +19,7 @@ from otoscope.audits.call_value.schema import (
 from otoscope.errors import first_names
 
 
-def validate_columns(path: Path, columns: Sequence[str], is_predictions: bool) -> None:
+def validate_columns(path: Path | str, columns: Sequence[str], is_predictions: bool) -> None:
     """Raises where a table lacks a column that it needs, or has one that no table has."""
     known = PREDICTION_COLUMNS if is_predictions else EXAMPLE_COLUMNS
     for needed in ("action", "kind", "label") if is_predictions else ("label",):

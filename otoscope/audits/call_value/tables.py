@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
@@ -41,6 +41,17 @@ TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0
 NUMBERS = (*EXAMPLE_NUMBERS, *COSTS, "conf")
 
 
+class GivenTable(NamedTuple):
+    """A table in memory: its name in messages, and its rows."""
+
+    name: str
+    rows: Sequence[Mapping[str, Any]]
+
+
+TableSource: TypeAlias = Path | str | GivenTable
+"""A file, or a table in memory."""
+
+
 @dataclass(frozen=True)
 class CallTables:
     """Examples and predictions, each in the order of its names.
@@ -59,7 +70,7 @@ class CallTables:
 
 
 def read_call_tables(
-    paths: Iterable[Path | str],
+    sources: Iterable[TableSource],
     *,
     labels: Sequence[str] | None = None,
     holdout_labels: bool = False,
@@ -67,7 +78,7 @@ def read_call_tables(
     """Reads and validates tables of predictions and of examples.
 
     Args:
-        paths: CSV, TSV, JSON lines or Parquet, in any order.
+        sources: Files (CSV, TSV, JSON lines or Parquet) or tables in memory, in any order.
         labels: The closed set; by default that of development examples and of all predictions.
         holdout_labels: Whether to keep labels of held-out examples.
 
@@ -78,8 +89,8 @@ def read_call_tables(
     """
     examples: dict[str, dict[str, tuple[Any, str]]] = {}
     predictions: list[dict[str, Any]] = []
-    for path in map(Path, paths):
-        columns, rows = read_table(path)
+    for source in sources:
+        path, columns, rows = _opened(source)
         if "example_id" not in columns:
             raise CallValueError(f"{path} has no column 'example_id'")
         is_predictions = "action" in columns
@@ -112,6 +123,17 @@ def read_call_tables(
     validate_predictions(made, table)
     order = ["example_id", "action", "prompt_id"]
     return CallTables(task, table.sort_index(), made.sort_values(order, ignore_index=True))
+
+
+def _opened(
+    source: TableSource,
+) -> tuple[str, Sequence[str], Iterable[tuple[str, Mapping[str, Any]]]]:
+    """Name, columns and rows of a table; each row with where it stands."""
+    if not isinstance(source, GivenTable):
+        columns, rows = read_table(Path(source))
+        return str(source), columns, rows
+    columns = list(dict.fromkeys(key for row in source.rows for key in row))
+    return source.name, columns, [(f"{source.name}, row {i}", r) for i, r in enumerate(source.rows)]
 
 
 def label_set(examples: pd.DataFrame, predictions: pd.DataFrame) -> set[str]:
