@@ -17,15 +17,17 @@ def simulated_actions(audit: CallAudit) -> list[str]:
     return [action.name for action in audit.contract.actions if action.is_simulated]
 
 
-def simulated_note(audit: CallAudit) -> str:
-    """A sentence for every table and figure; empty where nothing is simulated."""
+def simulated_notes(audit: CallAudit) -> tuple[str, str]:
+    """Sentences for the verdict, and for every table and figure; empty if nothing is simulated."""
     names = simulated_actions(audit)
     if not names:
-        return ""
-    what = "stands for a model and is none" if len(names) == 1 else "stand for models and are none"
+        return "", ""
+    are = "is no model" if len(names) == 1 else "are no models"
+    short = f"Simulated: {', '.join(names)} {are}"
     return (
-        f"Simulated: {', '.join(names)} {what}; what is said here of its calls, and of every "
-        "policy that makes them, is of a simulation."
+        f"{short}; what is said here of its calls, and of every policy that makes them, is of a "
+        "simulation.",
+        f"{short}.",
     )
 
 
@@ -55,7 +57,7 @@ def _deciders(rows: Sequence[Record]) -> str:
 def _calls(row: Record) -> str:
     if not row["n_calls"]:
         return ""
-    net = f"{_points(row, 'net_per_call')} net per 100 calls"
+    net = _with_unit(row, "net_per_call", "net per 100 calls")
     each = ""
     if (seconds := row.get("wall_s_per_net")) is not None:
         each = f", {_amount(seconds)} s of calls for each net correction"
@@ -97,13 +99,13 @@ def _average(rows: Sequence[Record]) -> str:
     row = rows[0]
     return (
         f"On average over all shares of calls up to {row['to']:.1f} %, full gains "
-        f"{_points(row, 'gain')} points."
+        f"{_with_unit(row, 'gain', 'points')}."
     )
 
 
-def _points(row: Record, key: str) -> str:
+def _with_unit(row: Record, key: str, unit: str) -> str:
     estimate, low, high = (signed(100 * row[name]) for name in (key, f"{key}_low", f"{key}_high"))
-    return f"{estimate} ({low} to {high})"
+    return f"{estimate} {unit} ({low} to {high})"
 
 
 def _amount(value: float) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from otoscope.audits.call_value.audit import CallAudit
 from otoscope.errors import InputError
-from otoscope.reports.call_value.outcomes import accuracy, right_of
+from otoscope.reports.call_value.outcomes import accuracy, interval_name, right_of
 from otoscope.reports.tables import ReportTable, TableColumn, with_interval
 from otoscope.statistics.intervals import named_interval, wilson
 
@@ -76,13 +76,13 @@ def _results(audit: CallAudit, task: str) -> ReportTable:
             TableColumn("n", "n", "count"),
             TableColumn("n_correct", "correct", "count"),
             *with_interval("accuracy", "accuracy, %", "95 % CI, Wilson"),
+            TableColumn("here", "name here"),
+            *with_interval("own", "accuracy here, %", interval_name(audit)),
             TableColumn("macro_f1", "macro F1, %", "share"),
             TableColumn("call_rate", "calls, %", "share"),
             TableColumn("total_s", "total, s", "number"),
             TableColumn("generative_s", "of calls, s", "number"),
             TableColumn("place", "place"),
-            TableColumn("here", "name here"),
-            *with_interval("own", "accuracy here, %", "95 % CI"),
         ),
         tuple(rows),
         (

@@ -12,7 +12,7 @@ from otoscope.reports.call_value.components import ledger_table
 from otoscope.reports.call_value.contrasts import contrasts, contrasts_table, verdict
 from otoscope.reports.call_value.diagnostics import fits
 from otoscope.reports.call_value.figures import forest, route_panels
-from otoscope.reports.call_value.findings import findings, simulated_actions, simulated_note
+from otoscope.reports.call_value.findings import findings, simulated_notes
 from otoscope.reports.call_value.frontier import frontier
 from otoscope.reports.call_value.frontier_figure import frontier_legend, frontier_panels
 from otoscope.reports.call_value.gains import by_class, by_group, by_stage, value_per_call
@@ -51,11 +51,11 @@ def write_call_report(
     macro_f1 = PolicyF1(audit, [policy.name for policy in audit.policies])
     found = contrasts(audit, macro_f1)
     sentences = verdict(audit, found)
-    note = simulated_note(audit)
+    warning, note = simulated_notes(audit)
     made = all_tables(audit, contrasts_table(audit, found), macro_f1)
     tables = {own.name: own for own in (*made, *published_tables(audit, published))}
     if note:
-        sentences.append(note)
+        sentences.append(warning)
         tables = {k: replace(own, notes=(*own.notes, note)) for k, own in tables.items()}
     more = findings(audit, tables)
     rows, ticks = forest(found)
@@ -71,8 +71,7 @@ def write_call_report(
             "verdict": sentences,
             "findings": more,
             "facts": facts(audit),
-            "simulated": simulated_actions(audit),
-            "simulated_note": note,
+            "simulated": (warning, note),
             "forest": rows,
             "ticks": ticks,
             "legend": frontier_legend(curves),

@@ -106,7 +106,9 @@ def test_a_simulated_endpoint_is_called_so_everywhere(tmp_path):
 
     audit = make_audit(tmp_path, n_holdout=40, change=simulated, draws=100)
     page, sentences = write_call_report(audit, tmp_path / "out")
-    assert any(text.startswith("Simulated: omni (simulated) stands for a") for text in sentences)
+    assert any(
+        text.startswith("Simulated: omni (simulated) is no model; what") for text in sentences
+    )
     for table in (tmp_path / "out" / "tables").glob("*.md"):
         assert "Simulated: omni (simulated)" in table.read_text(), table.name
     text = page.read_text()
