@@ -119,12 +119,14 @@ def _unknown(name: str, run: Path | str, ids: Iterable[str], question_ids: Itera
 def _with_attempts(row: dict[str, Any], lines: list[dict[str, Any]]) -> QuestionRecord:
     numbered = [{**line, "position": i} for i, line in enumerate(lines)]
     last = deciding(numbered).get(row["question_id"], {}).get("position")
-    own = open_parser(row["parser"] or DEFAULT_PARSER)
+    name = row["parser"] or DEFAULT_PARSER
+    own, labels = open_parser(name), set(row["labels"] or ())
+    parsers = {n: p for n, p in PARSERS.items() if labels.intersection(p.labels)} | {name: own}
     found = tuple(
         ParsedAttempt(
             line,
             i == last,
-            {name: parse(line["text"]) for name, parse in PARSERS.items()},
+            {name: parse(line["text"]) for name, parse in parsers.items()},
             signs_of(line["text"], own, truncated=bool(line.get("text_truncated"))),
         )
         for i, line in enumerate(lines)
