@@ -19,6 +19,7 @@ LABELLED: Registry[str] = Registry(
     "labelled dataset",
     {
         "labelled_folder": "builders.labelled_folder",
+        "speech_text_matching": "builders.speech_text_matching",
     },
 )
 """Folder name to module, for clips with one label each of a closed set.

@@ -28,5 +28,30 @@ def _labelled_folder(tmp_path):
     return ["--from", str(root), "--task", "pitch"]
 
 
-TINY = {"labelled_folder": _labelled_folder}
+SENTENCES = (
+    "The ferry leaves at dawn.", "Seven geese live behind the press.", "Someone painted the door.",
+    "A thin frost covered the bakery.", "Our guide pointed at the waterfall.",
+    "Nobody heard the train arrive.", "The violin was older than the house.",
+    "Her letter came back unopened.",
+)  # fmt: skip
+
+
+def readings(root, sentences=SENTENCES):
+    """A tone for each sentence, and the table that says which."""
+    lines = ["file_name,transcript,speaker_id"]
+    for i, sentence in enumerate(sentences):
+        tone(root / f"r{i}.wav", i)
+        lines.append(f"r{i}.wav,{sentence},s{i % 3}")
+    (root / "metadata.csv").write_text("\n".join(lines))
+    return root
+
+
+def _speech_text_matching(tmp_path):
+    return ["--source", f"folder:{readings(tmp_path / 'readings')}", "--licence", "cc0-1.0"]
+
+
+TINY = {
+    "labelled_folder": _labelled_folder,
+    "speech_text_matching": _speech_text_matching,
+}
 """Name in `LABELLED` to the arguments of its `build` for a tiny input made below a folder."""
