@@ -83,3 +83,11 @@ def test_discordants_that_the_paper_does_not_print_follow_from_what_it_does():
     pairs = [(b, b - 17) for b in range(17, 129)]
     adjusted = [8 * mcnemar_exact(PairedCounts(0, *p, 0)) for p in pairs]
     assert [p for p, a in zip(pairs, adjusted, strict=True) if f"{a:.3f}" == "0.027"] == [(24, 7)]
+
+
+def test_full_against_wavlm_lies_on_a_tie_of_the_lattice():
+    # 30 seeds fall on either neighbour, as the paper's 0.029 does; one upper end is 0.1125
+    counts = PairedCounts(240 - 31, 24, 7, 0)
+    found = [bootstrap_difference(counts, rng=np.random.default_rng(seed)) for seed in range(30)]
+    assert {f"{interval.low:.4f}" for interval in found} == {"0.0250", "0.0292"}
+    assert {f"{interval.high:.4f}" for interval in found} <= {"0.1125", "0.1167"}

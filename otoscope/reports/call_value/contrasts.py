@@ -12,6 +12,7 @@ from otoscope.reports.call_value.class_scores import PolicyF1
 from otoscope.reports.call_value.outcomes import is_clustered, policy_of, right_of
 from otoscope.reports.tables import ReportTable, TableColumn, with_interval
 from otoscope.statistics.cluster_bootstrap import bootstrap_clusters
+from otoscope.statistics.equivalence import equivalence
 from otoscope.statistics.exact_power import mcnemar_power
 from otoscope.statistics.gain_wording import GainEvidence, evidence_of_answers, gain_sentences
 from otoscope.statistics.intervals import Interval, named_interval
@@ -142,15 +143,18 @@ def contrasts_table(audit: CallAudit, made: list[Contrast]) -> ReportTable:
             TableColumn("p_holm", "p, Holm", "p"),
             one_sided,
             TableColumn("equivalent", f"within ±{100 * audit.contract.margin:g} points"),
+            TableColumn("p_tost", "p of that, Tango", "p"),
+            TableColumn("p_tost_wald", "p of that, Wald", "p"),
             TableColumn("minimum_detectable", "detectable with power 80 %, points", "share"),
             TableColumn("design_effect", "design effect", "number"),
         ),
-        tuple(_row(contrast) for contrast in made),
+        tuple(_row(contrast, clustered=is_clustered(audit)) for contrast in made),
         (
             "Holm's correction is over the tests that the contract declares; others have no "
             "adjusted p and are exploratory.",
             "“Excluded” is the one-sided 95 % bound; “within” is decided by the 90 % interval, "
-            "with the margin that the contract fixed.",
+            "with the margin that the contract fixed; its p is that of two one-sided tests, for "
+            "independent examples.",
         ),
     )
 
@@ -160,8 +164,9 @@ def _interval(audit: CallAudit, made: list[Contrast]) -> str:
     return " or ".join(names)
 
 
-def _row(contrast: Contrast) -> dict[str, Any]:
+def _row(contrast: Contrast, *, clustered: bool) -> dict[str, Any]:
     evidence = contrast.evidence
+    tost = {} if clustered else _equivalence(evidence)
     detectable = evidence.minimum_detectable
     return {
         "policy": contrast.policy,
@@ -178,9 +183,19 @@ def _row(contrast: Contrast) -> dict[str, Any]:
         "p_holm": contrast.adjusted,
         "gain_excluded_above": evidence.one_sided.high,
         "equivalent": "established" if evidence.within_margin else "not established",
+        **tost,
         "minimum_detectable": None if math.isnan(detectable) else detectable,
         "design_effect": contrast.design_effect,
     }
+
+
+def _equivalence(evidence: GainEvidence) -> dict[str, float]:
+    """p of two one-sided tests, for independent examples; none where there is no such p."""
+    found = equivalence(
+        evidence.counts, margin=evidence.margin, rng=np.random.default_rng(0), n_draws=1
+    )
+    both = {"p_tost": found.p_tango, "p_tost_wald": found.p_wald}
+    return {key: p for key, p in both.items() if not math.isnan(p)}
 
 
 def _per_cent(power: float) -> str:

@@ -44,6 +44,14 @@ def test_the_papers_primary_contrast(papers):
     assert primary.evidence.p_value == 1
 
 
+def test_two_one_sided_tests_of_the_papers_contrast(papers, clustered):
+    row = contrasts_table(papers, contrasts(papers)).rows[0]
+    assert row["p_tost_wald"] == pytest.approx(0.0427, abs=1e-4)
+    assert row["p_tost"] > 0.05  # not established by the score test
+    assert row["equivalent"] == "not established"
+    assert "p_tost" not in contrasts_table(clustered, contrasts(clustered)).rows[0]
+
+
 def test_the_papers_sentence(papers):
     first = verdict(papers, contrasts(papers))[0]
     assert first.startswith("No gain detected: of 240 examples 7 are right only with calls and 6")
