@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from builders.corpora.base import Skipped
+from builders.corpora.reading.resampled import attenuation_notes
 from builders.labelled.planning import LabelledPlan, PlannedLabelled, split_record
 from builders.labelled.survey import DecodedClip
 from builders.splits import LABELLED_SPLITS
@@ -31,8 +32,9 @@ LIMITS = (
 def summary_of(planned: PlannedLabelled) -> dict[str, Any]:
     """Counts of each split and class, overlap, and what was left out."""
     plan = planned.plan
+    n, turned_down = len(plan.clips), [s.attenuation_db for s in plan.clips if s.attenuation_db]
     return {
-        "n_clips": len(plan.clips),
+        "n_clips": n,
         "hours": f"{sum(s.duration_s for s in plan.clips) / 3600:.3g}",
         "chance": 1 / len(plan.labels),
         "rates": sorted({s.sampling_rate for s in plan.clips}),
@@ -41,6 +43,7 @@ def summary_of(planned: PlannedLabelled) -> dict[str, Any]:
         "majority": _majority(plan),
         "guard": planned.guard,
         "n_named": n_labels_in_names(plan.clips),
+        "notes": [*planned.source.notes, *attenuation_notes(turned_down, n, "after decoding")],
         "skipped": omitted(planned),
         "limits": LIMITS,
     }

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from builders.building.plan import MAX_FILE_BYTES
 from builders.building.workers import parallel_map
 from builders.corpora.base import SILENT, Skipped
 from builders.corpora.reading.resampled import to_16k_mono
@@ -24,6 +25,8 @@ class DecodedClip(NamedTuple):
             that resamples to the same samples, or in another lossless format, is found.
         sampling_rate: In Hz.
         n_channels, n_samples: Of the audio.
+        attenuation_db: By how much it is turned down, because its lossy codec decodes it to more
+            than full scale.
     """
 
     clip: LabelledClip
@@ -32,6 +35,7 @@ class DecodedClip(NamedTuple):
     sampling_rate: int
     n_channels: int
     n_samples: int
+    attenuation_db: float = 0.0
 
     @property
     def duration_s(self) -> float:
@@ -81,10 +85,17 @@ def _survey_clip(clip: LabelledClip, *, skip: bool) -> DecodedClip | Skipped:
         recording = codec.read(clip.path, name=clip.file_name)
         mono, _ = to_16k_mono(recording.pcm, recording.sampling_rate, name=clip.file_name)
         sha256 = file_sha256(clip.path)
+        if recording.pcm.nbytes > MAX_FILE_BYTES:
+            raise codec.AudioError(
+                f"{clip.file_name}: {recording.duration_s:.0f} s are too long for one row; cut it"
+            )
     except (codec.AudioError, OSError) as error:
         if skip:
             return Skipped(clip.file_name, str(error).removeprefix(f"{clip.file_name}: "))
         raise
     n_channels, n_samples = recording.pcm.shape
     audio = hashlib.sha256(mono.astype("<i2").tobytes()).hexdigest()
-    return DecodedClip(clip, sha256, audio, recording.sampling_rate, n_channels, n_samples)
+    return DecodedClip(
+        clip, sha256, audio, recording.sampling_rate, n_channels, n_samples,
+        recording.attenuation_db,
+    )  # fmt: skip

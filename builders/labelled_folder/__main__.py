@@ -41,6 +41,12 @@ def build(
             "cluster_id, then the source, then the speaker, else each clip alone."
         ),
     ] = None,
+    speaker_disjoint: Annotated[
+        bool, Option(help="Speaker-disjoint splits, where no split is given.")
+    ] = False,
+    source_disjoint: Annotated[
+        bool, Option(help="Source-disjoint splits, where no split is given.")
+    ] = False,
     seed: Annotated[int, Option(help="Seed of the division.")] = 0,
     licence: Annotated[str, Option(help="Licence for the card: a Hub identifier.")] = "unknown",
     attribution: Annotated[
@@ -62,6 +68,7 @@ def build(
         labels=tuple(name.strip() for name in labels.split(",") if name.strip()),
         holdout=holdout_share,
         cluster=cluster,
+        apart=(*["speaker_id"] * speaker_disjoint, *["source_id"] * source_disjoint),
         seed=seed,
         terms=Terms(licence, attribution, language),
     )

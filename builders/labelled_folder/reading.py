@@ -57,6 +57,7 @@ def open_labelled_folder(
     labels: tuple[str, ...] = (),
     holdout: float = 0.5,
     cluster: str | None = None,
+    apart: tuple[str, ...] = (),
     seed: int = 0,
     terms: Terms = UNSTATED,
 ) -> LabelledSource:
@@ -69,6 +70,7 @@ def open_labelled_folder(
         labels: In the task's order; those there are, sorted, when empty.
         holdout: Share of each class that is held out, where no split is given.
         cluster: The table's column of what is never divided.
+        apart: What must not be in both splits beside it: some of `speaker_id`, `source_id`.
         seed: Of the division.
         terms: For the card.
 
@@ -96,6 +98,7 @@ def open_labelled_folder(
         raise CorpusError(
             f"{where}: some clips have a split and others not: {first_names(without)}"
         )
+    _validate_apart(where, found.clips, apart)
     name = where.resolve().stem if where.is_file() else where.resolve().name
     return LabelledSource(
         name=name,
@@ -105,10 +108,19 @@ def open_labelled_folder(
         licence=terms.licence,
         attribution=terms.attribution,
         language=terms.language,
-        division=Division(holdout, seed=seed) if given == {""} else None,
+        division=Division(holdout, apart, seed) if given == {""} else None,
         skipped=tuple(found.skipped),
         notes=tuple(found.notes),
     )
+
+
+def _validate_apart(where: Path, clips: list[LabelledClip], apart: tuple[str, ...]) -> None:
+    for field in apart:
+        option = f"--{field.removesuffix('_id')}-disjoint"
+        if clips[0].split:
+            raise CorpusError(f"{where} gives the splits; leave them out of it, or {option} here")
+        if not any(getattr(clip, field) for clip in clips):
+            raise CorpusError(f"{option} needs a table with the column {field}")
 
 
 def _table_of(where: Path) -> Path | None:

@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 
 from builders.corpora.base import Corpus, CorpusError, Skipped, SourceClip
 from builders.corpora.reading.dataset_rows import cell_text
+from builders.corpora.voices import TEST_ALONE
 from builders.labelled import Division, LabelledClip, LabelledSource, clip_id
 from builders.labelled.dataset_rows import published_rows
 from builders.speech_text_matching import LABELS, MATCH, NO_MATCH, TASK
@@ -51,7 +52,10 @@ def pairs_from_corpus(
         language=corpus.language,
         synthetic=corpus.synthetic,
         skipped=(*corpus.skipped, *silent),
-        notes=(*_notes(pairs, holdout, seed), *corpus.notes),
+        notes=(
+            *_notes(pairs, holdout, seed),
+            *(note for note in corpus.notes if note != TEST_ALONE),  # about other splits
+        ),
     )
 
 

@@ -134,3 +134,20 @@ def test_a_clip_that_changes_meanwhile_is_named(tmp_path):
     tone(tmp_path / "in" / "4.wav", 99)
     with pytest.raises(BuildError, match=r"4\.wav has changed since it was read"):
         build(planned.plan, tmp_path / "out")
+
+
+def test_clips_that_a_lossy_codec_brings_beyond_full_scale_are_counted(tmp_path):
+    source = source_of(tmp_path, OFFICIAL)
+    rng = np.random.default_rng(0)
+    square = np.sign(rng.standard_normal(16_000)) * 0.999
+    soundfile.write(tmp_path / "loud.ogg", square, 16_000, format="OGG", subtype="VORBIS")
+    loud = replace(source.clips[0], path=tmp_path / "loud.ogg", file_name="loud.ogg")
+    planned = plan_build(replace(source, clips=(loud, *source.clips[1:])))
+    (note,) = summary_of(planned)["notes"]
+    assert note.startswith("1 of 7 clips was beyond full scale after decoding")
+
+
+def test_a_clip_too_long_for_a_row_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("builders.labelled.survey.MAX_FILE_BYTES", 1_000)
+    with pytest.raises(AudioError, match=r"0\.wav: 0 s are too long for one row"):
+        plan_build(source_of(tmp_path, OFFICIAL))

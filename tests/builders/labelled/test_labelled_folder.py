@@ -78,6 +78,18 @@ def test_a_cluster_column_is_never_divided(tmp_path):
     assert {c for split in loaded.values() for c in split["cluster_id"]} == {"r0", "r1", "r2", "r3"}
 
 
+def test_speakers_can_be_kept_apart_from_clusters_that_share_them(tmp_path):
+    rows = [
+        {"path": f"p{i}.wav", "class": "ab"[i % 2], "speaker": f"s{i // 4}", "source": f"r{i}"}
+        for i in range(24)
+    ]
+    table = table_of(tmp_path, ".csv", rows)
+    shared = run("--from", table, "--out", tmp_path / "out", "--dry-run")
+    assert "speaker in both splits: none" not in shared.output
+    apart = run("--from", table, "--out", tmp_path / "out", "--dry-run", "--speaker-disjoint")
+    assert "speaker in both splits: none" in apart.output
+
+
 def test_what_is_no_clip_is_named_and_counted(tmp_path):
     root = folder_of(tmp_path / "clips", {"a": 2, "b": 2})
     (root / "a" / ".hidden.wav").write_bytes(b"")
@@ -108,6 +120,8 @@ BAD = {
     "a label twice": ("twice", [], "the same audio under two labels"),
     "a share of one": ("good", ["--holdout-share", "1"], "must lie between 0 and 1"),
     "a cluster without a table": ("good", ["--cluster", "x"], "names a column of a table"),
+    "speakers of folders": ("good", ["--speaker-disjoint"], "needs a table with the column"),
+    "splits that are given": ("split", ["--speaker-disjoint"], "gives the splits"),
     "an unreadable clip": ("broken", [], "n0.wav"),
     "a licence without an author": ("good", ["--licence", "cc-by-4.0"], "give --attribution"),
 }
@@ -118,6 +132,8 @@ def test_bad_folders_are_one_line_and_exit_code_2(tmp_path, case):
     name, more, message = BAD[case]
     folder_of(tmp_path / "good", {"a": 2, "b": 2})
     folder_of(tmp_path / "one", {"a": 3})
+    folder_of(tmp_path / "split" / "dev", {"a": 1, "b": 1})
+    folder_of(tmp_path / "split" / "test", {"a": 1, "b": 1}, first=5)
     (tmp_path / "empty").mkdir()
     tone(folder_of(tmp_path / "loose", {"a": 2, "b": 2}) / "x.wav", 9)
     tone(folder_of(tmp_path / "twice", {"a": 2, "b": 2}) / "b" / "n9.wav", 0)
