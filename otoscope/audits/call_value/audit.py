@@ -7,7 +7,7 @@ held-out examples are read; the evaluation loads them from there.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ import pandas as pd
 
 from otoscope.atomic import write_atomic, write_json
 from otoscope.audits.call_value.checks import Check
+from otoscope.audits.call_value.components import with_components
 from otoscope.audits.call_value.contract import Contract, read_contract, validate_tables
 from otoscope.audits.call_value.frozen import (
     Frozen,
@@ -26,7 +27,7 @@ from otoscope.audits.call_value.frozen import (
     write_frozen,
 )
 from otoscope.audits.call_value.leakage import optimism, run_checks
-from otoscope.audits.call_value.ledger import allocate
+from otoscope.audits.call_value.ledger import allocate, ledger_rows
 from otoscope.audits.call_value.parts import CallPart, part_of
 from otoscope.audits.call_value.policies import CallPolicy, frozen_policies, oracles
 from otoscope.audits.call_value.schema import HOLDOUT, CallValueError
@@ -61,8 +62,8 @@ def audit_calls(
 ) -> CallAudit:
     """Fits on development examples, freezes, then evaluates once.
 
-    Writes `contract.json`, `frozen.json` and `choices.parquet` into `out`, and a line into the log
-    beside the contract file.
+    Writes `contract.json`, `frozen.json`, `choices.parquet` and `ledger.parquet` into `out`, and a
+    line into the log beside the contract file.
 
     Raises:
         CallValueError: `out` holds something, or tables and contract cannot be used.
@@ -83,6 +84,8 @@ def audit_calls(
     frozen = read_frozen(out, sha256)
     holdout = part_of(tables, HOLDOUT, contract.actions, contract.labels, prompts=frozen.prompts)
     holdout, allocated = allocate(holdout, contract.allocated)
+    holdout = with_components(holdout, tables.components, contract.needs)
+    write_ledger(out / "ledger.parquet", ledger_rows(holdout, allocated))
     policies = (*frozen_policies(holdout, contract, frozen), *oracles(holdout))
     write_choices(out / "choices.parquet", holdout, policies, contract.labels)
     development = development_part(tables, contract, prompts=frozen.prompts)
@@ -150,4 +153,10 @@ def write_choices(
         for policy in policies
     ]
     table: Any = pd.concat(frames, ignore_index=True)
+    write_atomic(path, lambda temporary: table.to_parquet(temporary, index=False))
+
+
+def write_ledger(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Costs of each example and component, as a table."""
+    table: Any = pd.DataFrame(rows)
     write_atomic(path, lambda temporary: table.to_parquet(temporary, index=False))

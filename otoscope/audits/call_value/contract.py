@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,7 @@ class Contract:
     draws: int
     allocated: Mapping[str, Mapping[str, float]]
     record: Mapping[str, Any]
+    needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def sha256(self) -> str:
@@ -104,8 +105,8 @@ KEYS = (
     "folds", "seed", "routes", "primary", "tests", "margin", "alpha", "draws", "allocated",
 )  # fmt: skip
 
-OPTIONAL_KEYS = ("parsed", "prompt_examples")
-"""Only read by `contract_checks`."""
+OPTIONAL_KEYS = ("parsed", "prompt_examples", "needs", "notes")
+"""The first two are read by `contract_checks`; `needs` is of `components`; notes are for people."""
 
 
 def _contract(record: Any) -> Contract:
@@ -156,6 +157,9 @@ def _contract(record: Any) -> Contract:
                 for name, own in record["allocated"].items()
             },
             record=record,
+            needs={
+                str(name): tuple(map(str, own)) for name, own in record.get("needs", {}).items()
+            },
         )
     except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
         raise CallValueError(f"contract: a value has the wrong form ({error!r})") from None

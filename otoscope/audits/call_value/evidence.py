@@ -23,6 +23,7 @@ from otoscope.audits.labelled import LabelledData
 from otoscope.claims import FolderKind
 
 PREDICTIONS, EXAMPLES, RECORD = "predictions.parquet", "examples.parquet", "evidence.json"
+COMPONENTS = "components.parquet"
 EVIDENCE = FolderKind(
     "evidence", RECORD, CallValueError, may_hold=("*.parquet", "*.jsonl", "features", "probes")
 )
@@ -92,4 +93,5 @@ def tables_in(path: Path) -> list[Path]:
         return [path]
     if not (path / PREDICTIONS).is_file():
         raise CallValueError(f"{path} holds no {PREDICTIONS}; it is no evidence folder")
-    return [found for name in (PREDICTIONS, EXAMPLES) if (found := path / name).is_file()]
+    names = (PREDICTIONS, EXAMPLES, COMPONENTS)
+    return [found for name in names if (found := path / name).is_file()]

@@ -20,6 +20,7 @@ class ComponentCost:
     """Cost of one action in a policy, by column of cost; None where it is unknown.
 
     Attributes:
+        is_call: It is a call, or only calls need it.
         n: Examples that need it.
         allocated: Columns whose total was declared and is spread evenly.
     """
@@ -63,20 +64,52 @@ def needed(
     return always[None, :] | called
 
 
+def components_run(
+    part: CallPart, runs: Bool[np.ndarray, "n n_actions"]
+) -> Bool[np.ndarray, "n n_components"]:
+    """Which components are needed for each example, by the actions that are run."""
+    if part.needs is None:
+        return np.zeros((part.n, 0), dtype=bool)
+    return np.asarray(runs.astype(np.int64) @ part.needs > 0)
+
+
 def component_costs(
     part: CallPart,
     runs: Bool[np.ndarray, "n n_actions"],
     allocated: Mapping[str, tuple[str, ...]] | None = None,
 ) -> list[ComponentCost]:
-    """The cost of each action that is run for some example."""
+    """The cost of each action and of each shared component that is run for some example.
+
+    An action that consists of shared components has no cost of its own, and is left out.
+    """
     made = []
+    needs = np.zeros((len(part.actions), 0), bool) if part.needs is None else part.needs
+    own = ~np.any(needs, axis=1)
     for k, action in enumerate(part.actions):
         rows = runs[:, k]
-        if rows.any():
+        if rows.any() and own[k]:
             totals = {name: _total(part.costs[name][rows, k]) for name in COSTS}
             done = (allocated or {}).get(action.name, ())
             made.append(ComponentCost(action.name, action.is_call, int(rows.sum()), totals, done))
+    shared = components_run(part, runs)
+    for k, name in enumerate(part.components):
+        rows = shared[:, k]
+        if rows.any():
+            totals = {c: _total(part.component_costs[c][rows, k]) for c in COSTS}
+            only_calls = bool(part.is_call[needs[:, k]].all())
+            made.append(ComponentCost(name, only_calls, int(rows.sum()), totals, ()))
     return made
+
+
+def costs_by_example(
+    part: CallPart, runs: Bool[np.ndarray, "n n_actions"], column: str
+) -> Float[np.ndarray, " n"]:
+    """What each example costs, in one column of cost; NaN where something needed is unknown."""
+    cost = np.where(runs, part.costs[column], 0.0).sum(axis=1)
+    if part.needs is None:
+        return np.asarray(cost)
+    shared = np.where(components_run(part, runs), part.component_costs[column], 0.0)
+    return np.asarray(cost + shared.sum(axis=1))
 
 
 def policy_totals(costs: list[ComponentCost]) -> dict[str, Any]:
@@ -96,12 +129,39 @@ def latencies(
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Seconds for each example, one after the other and with local actions side by side.
 
-    A call waits for all local actions. NaN where a component is unknown.
+    A call waits for all local actions; components of one action follow one another. NaN where a
+    component is unknown.
     """
     seconds = np.where(runs, part.costs["wall_s"], 0.0)
+    if part.needs is not None:
+        each = np.stack([part.component_costs["wall_s"] @ own for own in part.needs], axis=1)
+        seconds = np.where(runs, seconds + each, 0.0)
     local, calls = seconds[:, ~part.is_call], seconds[:, part.is_call]
     side_by_side = local.max(axis=1) if local.shape[1] else np.zeros(part.n)
-    return seconds.sum(axis=1), side_by_side + calls.sum(axis=1)
+    return costs_by_example(part, runs, "wall_s"), side_by_side + calls.sum(axis=1)
+
+
+def ledger_rows(part: CallPart, allocated: Mapping[str, tuple[str, ...]]) -> list[dict[str, Any]]:
+    """What each action and shared component costs for each example, whichever policy needs it."""
+    tables = [
+        ([action.name for action in part.actions], part.costs),
+        (list(part.components), part.component_costs),
+    ]
+    return [
+        {
+            "example_id": str(example),
+            "component": name,
+            **{column: _known(costs[column][i, k]) for column in COSTS},
+            "allocated": ", ".join(allocated.get(name, ())) or None,
+        }
+        for names, costs in tables
+        for k, name in enumerate(names)
+        for i, example in enumerate(part.ids)
+    ]
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
 
 
 def _total(values: np.ndarray) -> float | None:

@@ -5,7 +5,7 @@ and labels in a table changes no result.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -60,6 +60,9 @@ class CallPart:
         conf, margin: Of local actions; `CALL_CONFIDENCE` for calls.
         numbers: `duration`, `asr_len`, `asr_unc`, `no_speech`, where the table has them.
         costs: By column of cost; NaN where unknown.
+        components: What several actions may share, see `components.with_components`.
+        component_costs: By column of cost, of each example and component.
+        needs: Which components each action consists of.
     """
 
     actions: tuple[CallAction, ...]
@@ -71,6 +74,9 @@ class CallPart:
     margin: Float[np.ndarray, "n n_actions"]
     numbers: Mapping[str, Float[np.ndarray, " n"]]
     costs: Mapping[str, Float[np.ndarray, "n n_actions"]]
+    components: tuple[str, ...] = ()
+    component_costs: Mapping[str, Float[np.ndarray, "n n_components"]] = field(default_factory=dict)
+    needs: Bool[np.ndarray, "n_actions n_components"] | None = None
 
     @property
     def n(self) -> int:
@@ -111,6 +117,7 @@ class CallPart:
             conf=self.conf[:, kept],
             margin=self.margin[:, kept],
             costs={name: values[:, kept] for name, values in self.costs.items()},
+            needs=None if self.needs is None else self.needs[kept],
         )
 
     def rows(self, kept: np.ndarray) -> "CallPart":
@@ -125,6 +132,7 @@ class CallPart:
             margin=self.margin[kept],
             numbers={name: values[kept] for name, values in self.numbers.items()},
             costs={name: values[kept] for name, values in self.costs.items()},
+            component_costs={n: values[kept] for n, values in self.component_costs.items()},
         )
 
     def local(self) -> "CallPart":

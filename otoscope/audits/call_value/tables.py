@@ -9,12 +9,17 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
+from otoscope.audits.call_value.component_tables import (
+    component_row,
+    components_frame,
+    validate_component_columns,
+)
 from otoscope.audits.call_value.schema import (
     COSTS,
     DEVELOPMENT,
@@ -62,11 +67,13 @@ class CallTables:
             read), `speaker`, `group`, `sha256`, `source` and the numbers known before a call.
         predictions: `example_id`, `action`, `kind`, `prompt_id`, `label` (None: unparsed), `conf`,
             `margin`, `fold`, `fold_seed` and costs; `where` says which row.
+        components: `example_id`, `component`, `where` and costs; empty where no table has them.
     """
 
     task: str
     examples: pd.DataFrame
     predictions: pd.DataFrame
+    components: pd.DataFrame = field(default_factory=lambda: components_frame(()))
 
 
 def read_call_tables(
@@ -89,10 +96,15 @@ def read_call_tables(
     """
     examples: dict[str, dict[str, tuple[Any, str]]] = {}
     predictions: list[dict[str, Any]] = []
+    components: list[dict[str, Any]] = []
     for source in sources:
         path, columns, rows = _opened(source)
         if "example_id" not in columns:
             raise CallValueError(f"{path} has no column 'example_id'")
+        if "component" in columns:
+            validate_component_columns(path, columns)
+            components += [_component(where, row) for where, row in rows]
+            continue
         is_predictions = "action" in columns
         validate_columns(path, columns, is_predictions)
         seen: set[str] = set()
@@ -122,7 +134,17 @@ def read_call_tables(
         table.loc[table["split"] == HOLDOUT, "label"] = None
     validate_predictions(made, table)
     order = ["example_id", "action", "prompt_id"]
-    return CallTables(task, table.sort_index(), made.sort_values(order, ignore_index=True))
+    made = made.sort_values(order, ignore_index=True)
+    return CallTables(task, table.sort_index(), made, components_frame(components))
+
+
+def _component(where: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    own = {key: value for key, value in row.items() if not _empty(value)}
+    if "example_id" not in own:
+        raise CallValueError(f"{where} has no example_id")
+    own["example_id"] = str(own["example_id"])
+    costs = {key: _number(where, key, own[key]) for key in COSTS if key in own}
+    return component_row(where, own, costs)
 
 
 def _opened(

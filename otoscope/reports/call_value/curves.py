@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 from otoscope.audits.call_value.audit import CallAudit
 from otoscope.audits.call_value.contract import FULL, NO_CALL, Route
+from otoscope.audits.call_value.ledger import costs_by_example
 from otoscope.audits.call_value.parts import CallPart
 from otoscope.audits.call_value.policies import CallPolicy, choosing
 from otoscope.audits.call_value.routing import doubt_of, follow, threshold
@@ -63,7 +64,7 @@ def _of_policy(part: CallPart, policy: CallPolicy) -> dict[str, Any]:
     return {
         "right": np.asarray(policy.predicted == part.gold, dtype=float),
         "costs": {"call_rate": policy.calls.astype(float)}
-        | {name: np.where(runs, part.costs[name], 0.0).sum(axis=1) for name in AXES[1:]},
+        | {name: costs_by_example(part, runs, name) for name in AXES[1:]},
     }
 
 
