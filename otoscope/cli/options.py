@@ -119,6 +119,13 @@ MODEL_OPTIONS: dict[str, Any] = {
     "preset": Annotated[
         str | None, Option(help=f"Published decoding settings by name: {', '.join(PRESETS)}.")
     ],
+    "label_scores": Annotated[
+        bool,
+        Option(
+            help="Store the log-probability of each label: with transformers for every prompt, "
+            "with a server for prompts whose options have letters."
+        ),
+    ],
     "base_url": Annotated[str | None, Option(help="Server address (openai).")],
     "concurrency": Annotated[int | None, Option(min=1, help="Requests in flight (openai).")],
     "requests_per_minute": Annotated[
@@ -172,6 +179,9 @@ MODEL_OPTIONS: dict[str, Any] = {
 }
 """Everything that `open_model` may be given."""
 
+FLAGS = ("trust_remote_code", "label_scores")
+"""Those that are on or off."""
+
 WEIGHTS = ("dtype", "device_map", "on_long", "trust_remote_code")
 """Options about loading a transformers model, whatever is done with it then."""
 
@@ -215,7 +225,7 @@ def model_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., A
         names: Keys of `MODEL_OPTIONS`; all of them when absent.
     """
     chosen = {
-        name: (MODEL_OPTIONS[name], False if name == "trust_remote_code" else None)
+        name: (MODEL_OPTIONS[name], False if name in FLAGS else None)
         for name in names or MODEL_OPTIONS
     }
     return option_group("model_options", chosen, _given)

@@ -23,6 +23,7 @@ from otoscope.acoustics.codec import AudioError
 from otoscope.models.audio import FORMATS, RESAMPLER, audio_file
 from otoscope.models.base import Answer, AudioInput, ModelError, Request, Status
 from otoscope.models.in_flight import LoopThread, as_they_arrive
+from otoscope.models.label_scores import MOST_TOKENS, letters_of
 from otoscope.models.presets import PRESETS, Preset
 from otoscope.models.prices import Price, price_of, price_of_tokens, read_prices
 from otoscope.models.redacting import Redactor, without_credentials
@@ -67,6 +68,7 @@ class OpenAIServer(Server):
             "sampling_rate": self.sampling_rate,
             "resampler": RESAMPLER,
             "audio_format": self.audio_format,
+            **({"label_scores": MOST_TOKENS} if self.label_scores else {}),
         }
 
     def with_retry(self, policy: RetryPolicy) -> "OpenAIServer":
@@ -117,7 +119,8 @@ class OpenAIServer(Server):
             else:
                 messages.append({"role": role, "content": content})
         audio_s = sum((audio.duration_s for audio in request.audio_inputs), 0.0)
-        return ChatRequest(messages, audio_s, n_clipped, request.question.parser)
+        letters = letters_of(request.question) if self.label_scores else {}
+        return ChatRequest(messages, audio_s, n_clipped, request.question.parser, letters)
 
     def _too_long(self, audio: AudioInput) -> str:
         return (
@@ -155,6 +158,7 @@ def open_openai(
     temperature: float | None = None,
     max_new_tokens: int | None = None,
     extra: Mapping[str, Any] | None = None,
+    label_scores: bool = False,
     sampling_rate: int | None = 16_000,
     audio_format: str = "wav",
     max_audio_s: float | None = None,
@@ -180,15 +184,14 @@ def open_openai(
         max_new_tokens: Limit of an answer, 128 unless a preset says otherwise.
         extra: More fields of the request; None drops one, as in
             `{"max_tokens": None, "max_completion_tokens": 128}`.
+        label_scores: Give log-probabilities of labels whose options have letters.
         sampling_rate: Of what is sent, in Hz; 0 or None sends each clip at its own.
         audio_format: `wav`, or `flac` where the server takes it.
         max_audio_s: The longest clip that the model takes, if known; longer ones are not sent.
         concurrency: Requests in flight at once.
         requests_per_minute: Starts are spread evenly to stay below; None for no limit.
-        timeout_s: For one attempt.
-        max_retries: After 429, 5xx, timeouts and broken connections.
-        backoff_s: The first wait, doubled each time up to 30 s, with jitter; a server's
-            Retry-After replaces it and delays all requests.
+        timeout_s, max_retries: Of one attempt; after 429, 5xx, timeouts, broken connections.
+        backoff_s: The first wait, doubled up to 30 s; a server's Retry-After replaces it for all.
         longest_wait_s: A Retry-After longer than this is not waited for.
         prices: A CSV with the columns of `otoscope/models/data/prices.csv`, instead of it.
         price_in, price_out: Of a million tokens sent, text or audio, and generated; both together,
@@ -235,7 +238,7 @@ def open_openai(
         sampling_rate=sampling_rate or None, max_audio_s=max_audio_s, audio_format=audio_format,
         concurrency=concurrency, requests_per_minute=requests_per_minute, timeout_s=timeout_s,
         max_retries=max_retries, backoff_s=backoff_s, longest_wait_s=longest_wait_s,
-        price=price,
+        price=price, label_scores=label_scores,
     )  # fmt: skip
 
 

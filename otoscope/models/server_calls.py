@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 import openai
 import tenacity
 
-from otoscope.models.base import Answer, ModelError
+from otoscope.models.base import Answer, ModelError, Status
 from otoscope.models.in_flight import RateLimiter
+from otoscope.models.label_scores import NO_LETTERS, letter_scores
 from otoscope.models.redacting import Redactor
 from otoscope.models.retrying import replaced
 from otoscope.models.server_errors import is_filtered, is_unpaid
 from otoscope.models.server_failures import RETRYABLE, Failure, failure_of, wait_given_by
 from otoscope.models.server_responses import ResponseError, answer_from, parse_response, usage_of
-from otoscope.models.server_settings import ChatRequest, Server
+from otoscope.models.server_settings import SCORE_FIELDS, ChatRequest, Server
 
 LOG = logging.getLogger(__name__)
 LONGEST_BACKOFF_S = 30.0
@@ -61,7 +62,7 @@ class ChatCalls:
             return request
         async with self._gate:
             began = time.perf_counter()
-            fields = self._server.fields
+            fields = {**self._server.fields, **(SCORE_FIELDS if request.letters else {})}
             answer = await self._ask(request, fields)
             if limit := self._server.retry.new_limit(request.parser, answer):
                 second = await self._ask(request, {**fields, self._server.limit_field: limit})
@@ -80,7 +81,7 @@ class ChatCalls:
             reraise=True,
         )
         try:
-            found: ServerReply = await attempts(self._once, request.messages, fields)
+            found: ServerReply = await attempts(self._once, request, fields)
         except (openai.APIError, TimeoutError, ResponseError) as error:
             return self._failure(error, attempts.statistics.get("attempt_number", 1))
         server.server_models.add(str(found.reply.get("model") or ""))
@@ -89,16 +90,32 @@ class ChatCalls:
         cost = server.price.cost(usage_of(found.reply), request.audio_s)
         return replace(found.answer, cost=cost)
 
-    async def _once(self, messages: list[dict[str, Any]], fields: Mapping[str, Any]) -> ServerReply:
-        body = self._server.body(fields)
-        try:
-            content = await self._send(messages, body)
-        except openai.APIStatusError as error:
-            if error.status_code not in (400, 422) or not self._server.is_renamed(body, error.body):
-                raise
-            content = await self._send(messages, self._server.body(fields))
-        reply = parse_response(content)
-        return ServerReply(reply, answer_from(reply))
+    async def _once(self, request: ChatRequest, fields: Mapping[str, Any]) -> ServerReply:
+        reply = parse_response(await self._content(request.messages, fields))
+        return ServerReply(reply, self._scored(answer_from(reply), reply, request.letters))
+
+    async def _content(self, messages: list[dict[str, Any]], fields: Mapping[str, Any]) -> bytes:
+        """The reply to fields that the server takes: it may have said that some need a change."""
+        changes = [self._server.is_without_scores, self._server.is_renamed]
+        while True:
+            body = self._server.body(fields)
+            try:
+                return await self._send(messages, body)
+            except openai.APIStatusError as error:
+                is_bad = error.status_code in (400, 422)
+                change = next((c for c in changes if is_bad and c(body, error.body)), None)
+                if change is None:
+                    raise
+                changes.remove(change)
+
+    def _scored(
+        self, answer: Answer, reply: Mapping[str, Any], letters: Mapping[str, str]
+    ) -> Answer:
+        """The answer with the scores of its labels, or with the reason why it has none."""
+        if not self._server.label_scores or answer.status is not Status.OK:
+            return answer
+        scores, why = letter_scores(reply, letters) if letters else (None, NO_LETTERS)
+        return replace(answer, logprobs=scores, detail=answer.detail or why)
 
     async def _send(self, messages: list[dict[str, Any]], fields: Mapping[str, Any]) -> bytes:
         await self._limiter.acquire()

@@ -95,9 +95,12 @@ def is_model_missing(body: Any) -> bool:
 
 def is_not_taken(body: Any, field: str) -> bool:
     """Whether an error says that the server does not take this field of a request."""
-    values = [value for _, value in _texts(body)]
-    named = any(re.search(rf"\b{field}\b", value) for value in values)
-    return named and any(NOT_TAKEN.search(value) for value in values)
+    return is_about(body, field) and _any_text(body, NOT_TAKEN)
+
+
+def is_about(body: Any, field: str) -> bool:
+    """Whether an error names a field of a request."""
+    return _any_text(body, re.compile(rf"\b{field}\b"))
 
 
 def wait_of(headers: Mapping[str, str], body: Any) -> float | None:

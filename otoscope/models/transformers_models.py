@@ -23,6 +23,7 @@ from otoscope.models.decoding import (
     label_log_probabilities,
 )
 from otoscope.models.encoding import EncodedBatch, RequestEncoder
+from otoscope.models.label_scores import answer_words, by_label
 from otoscope.models.loading import LoadedModel, load
 from otoscope.models.option_logits import single_tokens
 from otoscope.models.presets import PRESETS
@@ -189,8 +190,10 @@ class TransformersModel:
         generations = generate(model, tokenizer, inputs, self._generation, seed)
         scores: list[dict[str, float] | None] = [None] * len(batch)
         if self.settings.logprobs:
-            labels = [request.question.labels for request in batch]
-            scores = label_log_probabilities(model, tokenizer, inputs, labels)
+            words = [answer_words(request.question) for request in batch]
+            offered = [tuple(row.values()) for row in words]
+            found = label_log_probabilities(model, tokenizer, inputs, offered)
+            scores = list(map(by_label, found, words))
         wall_s = (time.perf_counter() - started) / len(batch)
         return [
             Answer(
@@ -248,7 +251,7 @@ def open_transformers(
     batch_size: int = 8,
     max_new_tokens: int | None = None,
     preset: str | None = None,
-    logprobs: bool = False,
+    label_scores: bool = False,
     on_long: OnLong = "reject",
     trust_remote_code: bool = False,
 ) -> TransformersModel:
@@ -264,7 +267,7 @@ def open_transformers(
         batch_size: Questions in one batch; halved whenever memory runs out.
         max_new_tokens: Most tokens of an answer; None takes what the preset says.
         preset: A name in `PRESETS`; None is `greedy`.
-        logprobs: Give each label's log-probability, at one more forward pass a label.
+        label_scores: Give each label's log-probability (or its letter's), a forward pass each.
         on_long: `reject` a clip longer than the model's window, or `flag` it and give its start.
         trust_remote_code: Run code that comes with the checkpoint.
 
@@ -279,7 +282,7 @@ def open_transformers(
     if batch_size < 1:
         raise ModelError(f"batch_size must be 1 or more, not {batch_size}")
     chosen = PRESETS[preset or "greedy"]
-    settings = GenerationSettings(chosen, max_new_tokens or chosen.max_new_tokens, logprobs)
+    settings = GenerationSettings(chosen, max_new_tokens or chosen.max_new_tokens, label_scores)
     loaded = load(
         name,
         revision,

@@ -1,7 +1,7 @@
 """What a parser is, and what it returns."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from otoscope.responses.thinking import apart_from_thinking
@@ -28,6 +28,7 @@ class Parser:
         words: What it recognises, in lower case, each with its label.
         rules: Every rule name it can return for text without thinking tags, besides `empty`.
         decide: The rule, for text that is not blank.
+        letters: Letter of an option to its label, where options have letters.
 
     >>> up = Parser({"up": "up"}, ("a word", "no word"), lambda text: Parsed("up", "a word"))
     >>> up(" "), up("<think>down?</think>up").rule
@@ -37,6 +38,7 @@ class Parser:
     words: Mapping[str, str]
     rules: tuple[str, ...]
     decide: Callable[[str], Parsed]
+    letters: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -105,7 +105,7 @@ def closed_set(
         if words.setdefault(key, label) != label:
             raise InvalidValue(f"{word!r} means both {words[key]!r} and {label!r}")
     by_letter = dict(zip(ascii_uppercase, labels, strict=False)) if letters else {}
-    return Parser(words, RULES, _Reader(words, by_letter))
+    return Parser(words, RULES, _Reader(words, by_letter), by_letter)
 
 
 class _Reader:

@@ -15,11 +15,11 @@ def silence(seconds=1.0, rate=48000):
     return AudioInput("silence", np.zeros(round(seconds * rate), np.float32), rate, "")
 
 
-def ask(*parts, labels=("increase", "decrease"), name="q"):
+def ask(*parts, labels=("increase", "decrease"), name="q", parser="paper"):
     """A question about parts that are words or clips."""
     parts = tuple(Text(part) if isinstance(part, str) else part for part in parts)
     named = tuple(Clip(part.id) if isinstance(part, AudioInput) else part for part in parts)
     question = Question(
-        f"{name}|main", name, "main", named, labels, parser="paper", category="volume"
+        f"{name}|main", name, "main", named, labels, parser=parser, category="volume"
     )
     return Request(question, parts)

@@ -41,9 +41,9 @@ def cached(monkeypatch, cache, repository, folder, commit=COMMIT, branch="main")
 
 class TestAdapter:
     def test_it_changes_the_answer_and_the_description(self, checkpoint, tmp_path):
-        bare = open_transformers(checkpoint, logprobs=True, max_new_tokens=3)
+        bare = open_transformers(checkpoint, label_scores=True, max_new_tokens=3)
         with_it = open_transformers(
-            checkpoint, adapter=adapter(tmp_path / "lora"), logprobs=True, max_new_tokens=3
+            checkpoint, adapter=adapter(tmp_path / "lora"), label_scores=True, max_new_tokens=3
         )
         assert with_it.answer(REQUESTS)[0].logprobs != bare.answer(REQUESTS)[0].logprobs
         assert bare.description()["adapter"] is None
@@ -75,7 +75,7 @@ class TestAdapter:
 
     def test_one_for_a_causal_model_generates_too(self, checkpoint, tmp_path):
         lora = adapter(tmp_path, task_type="CAUSAL_LM")
-        model = open_transformers(checkpoint, adapter=lora, logprobs=True, max_new_tokens=2)
+        model = open_transformers(checkpoint, adapter=lora, label_scores=True, max_new_tokens=2)
         assert model.answer(REQUESTS)[0].logprobs
 
     def test_one_that_fits_nowhere_is_rejected(self, checkpoint, tmp_path):

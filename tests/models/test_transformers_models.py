@@ -14,6 +14,7 @@ from otoscope.models.batch_invariance import batch_invariance_check
 from otoscope.models.guards import audio_input_check, with_silence
 from otoscope.models.transformers_models import open_transformers
 from otoscope.prompts.parts import Text
+from otoscope.responses.closed_set import closed_set_name
 
 WHOLE = ("qwen2_audio", "audioflamingo3")
 
@@ -416,6 +417,17 @@ class TestLogprobs:
             for word, score in answer.logprobs.items():
                 assert score == pytest.approx(self.by_hand(model, request, word), abs=1e-3)
         assert third.logprobs is None
+
+    def test_options_with_letters_are_scored_by_their_letters(self, model):
+        labels = ("cat", "dog", "cow")
+        parser = closed_set_name(labels, letters=True)
+        lettered = ask("A. cat B. dog C. cow?", clip(1), labels=labels, parser=parser)
+        plain = ask("A. cat B. dog C. cow?", clip(1), labels=("A", "B", "C"))
+        first, second = model.with_settings(logprobs=True).answer([lettered, plain])
+        assert first.logprobs == {
+            label: pytest.approx(second.logprobs[letter], abs=1e-6)
+            for label, letter in zip(labels, "ABC", strict=True)
+        }
 
     def test_there_are_none_by_default(self, model):
         (answer,) = model.answer([ask("Louder?", clip())])

@@ -166,7 +166,7 @@ class TestStates:
         folder = checkpoints["qwen2_audio"]
         one, other = (
             extractor_for(
-                open_transformers(folder, max_new_tokens=n, preset=preset, logprobs=n > 5)
+                open_transformers(folder, max_new_tokens=n, preset=preset, label_scores=n > 5)
             )
             for n, preset in ((5, "greedy"), (9, "mimo-audio"))
         )
