@@ -12,6 +12,7 @@ from otoscope.cli import (
     report,
     run,
     show,
+    transcribe,
 )
 from otoscope.cli.errors import App
 
@@ -22,6 +23,7 @@ app.command()(compare.compare)
 app.command()(show.show)
 app.command()(audit_parse.audit_parse)
 app.command()(call_value.call_value)
+app.command()(transcribe.transcribe)
 app.command()(fit_observer.fit_observer)
 app.command()(inside.inside)
 app.command()(published.published)

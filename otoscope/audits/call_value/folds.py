@@ -3,14 +3,22 @@
 import hashlib
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Int, Shaped
 
 from otoscope.audits.call_value.parts import CallPart
 from otoscope.audits.call_value.schema import CallValueError
 
 
 def example_folds(part: CallPart, n_folds: int, seed: int) -> Int[np.ndarray, " n"]:
-    """The fold of each example.
+    """The fold of each example of a part whose labels are known; see `label_folds`."""
+    assert part.gold is not None
+    return label_folds(part.clusters, part.gold, n_folds, seed)
+
+
+def label_folds(
+    clusters: Shaped[np.ndarray, " n"], labels: Int[np.ndarray, " n"], n_folds: int, seed: int
+) -> Int[np.ndarray, " n"]:
+    """The fold of each row.
 
     Clusters are taken by size, then in an order drawn from the seed and their names, and each goes
     to the fold that then has labels in the most equal shares.
@@ -18,15 +26,14 @@ def example_folds(part: CallPart, n_folds: int, seed: int) -> Int[np.ndarray, " 
     Raises:
         CallValueError: Fewer clusters than folds.
     """
-    names, member = np.unique(part.clusters.astype(str), return_inverse=True)
+    names, member = np.unique(clusters.astype(str), return_inverse=True)
     if len(names) < n_folds:
         raise CallValueError(
             f"{n_folds} folds need at least as many development clusters; there are {len(names)}"
         )
-    assert part.gold is not None
-    n_labels = int(part.gold.max()) + 1
+    n_labels = int(labels.max()) + 1
     counts = np.zeros((len(names), n_labels))
-    np.add.at(counts, (member, part.gold), 1)
+    np.add.at(counts, (member, labels), 1)
     totals = np.maximum(counts.sum(axis=0), 1)
     drawn = [hashlib.sha256(f"{seed}:{name}".encode()).hexdigest() for name in names]
     order = sorted(range(len(names)), key=lambda i: (-counts[i].sum(), drawn[i]))
