@@ -51,7 +51,7 @@ def linear_probe(
         Path | None,
         typer.Option(help="Run folder of the same model and prompt, joined by item."),
     ] = None,
-    folds: Annotated[int, typer.Option(help="Folds of `--probe-split grouped`.")] = 5,
+    folds: Annotated[int, typer.Option(help="Folds: of `--probe-split grouped`.")] = 5,
     seeds: Annotated[str, typer.Option(help="Random seeds, comma-separated.")] = "1234",
     controls: Annotated[int, typer.Option(help="Random-label controls, by source.")] = 1,
     ridge: Annotated[bool, typer.Option(help="Add a ridge baseline.")] = True,

@@ -9,7 +9,7 @@ import typer
 from otoscope.cli import app
 from otoscope.cli.errors import program
 
-TRAINERS = ("extract", "linear_probe", "lora", "study", "listener")
+TRAINERS = ("encoder_probe", "extract", "linear_probe", "lora", "study", "listener")
 
 
 @functools.cache

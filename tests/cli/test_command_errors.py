@@ -50,6 +50,10 @@ CALLS = {
         ("vctk",),
         "builders.vocalgrad.commands.sources.verify_corpus",
     ),
+    "trainers.encoder_probe": (
+        (*DATA, *OUT, "--encoder", "mfcc"),
+        "otoscope.audits.labelled.open_labelled",
+    ),
     "trainers.extract": (
         (*DATA, *MODEL, *OUT, "--sites", "mel"),
         "otoscope.models.opening.open_model",

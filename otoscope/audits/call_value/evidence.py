@@ -25,7 +25,11 @@ from otoscope.claims import FolderKind
 PREDICTIONS, EXAMPLES, RECORD = "predictions.parquet", "examples.parquet", "evidence.json"
 COMPONENTS = "components.parquet"
 EVIDENCE = FolderKind(
-    "evidence", RECORD, CallValueError, may_hold=("*.parquet", "*.jsonl", "features", "probes")
+    "evidence",
+    RECORD,
+    CallValueError,
+    may_hold=("*.parquet", "*.jsonl", "features", "probes"),
+    ignored=frozenset({"probes"}),
 )
 
 

@@ -1,6 +1,6 @@
 """What an audio encoder is: clips in, frames of each layer out, and their mean over time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -123,6 +123,23 @@ def waveforms(
                 f"clip {clip.id!r} lasts {clip.duration_s:.3f} s, this encoder needs {least_s:g} s"
             )
     return [resampled(clip, sampling_rate) for clip in clips]
+
+
+class LastBatch:
+    """What was computed of the last clips: frames and scores of labels come of one pass."""
+
+    def __init__(self) -> None:
+        self._clips: tuple[AudioInput, ...] = ()
+        self._found: Any = None
+
+    def get(self, clips: Sequence[AudioInput], compute: Callable[[], Any]) -> Any:
+        """The result for these very clips, computed unless they are the last ones."""
+        same = len(clips) == len(self._clips) > 0
+        if not (same and all(a is b for a, b in zip(clips, self._clips, strict=True))):
+            self._clips, self._found = (), None  # the old one is not kept while computing
+            self._found = compute()
+            self._clips = tuple(clips)
+        return self._found
 
 
 def takes_no_name(kind: str, name: str | None, revision: str | None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from otoscope.models.base import AudioInput
-from otoscope.representations.encoders.base import Frames, Pooling, waveforms
+from otoscope.representations.encoders.base import Frames, LastBatch, Pooling, waveforms
 from otoscope.representations.encoders.checkpoint import Checkpoint, open_checkpoint, opened
 
 CLAP = "laion/clap-htsat-unfused"
@@ -33,6 +33,8 @@ class ClapEncoder:
         self.max_audio_s: float | None = float(self.extractor.max_length_s)
         self.layers: Mapping[str, int] = {"embedding": self.model.config.projection_dim}
         self.batch_size = 8
+        self._last = LastBatch()
+        self._texts: dict[tuple[str, ...], Any] = {}
         self.description: Mapping[str, Any] = found.described | {
             "kind": "clap",
             "sentence": sentence,
@@ -47,20 +49,26 @@ class ClapEncoder:
         import torch
 
         with torch.inference_mode():
-            tokens = self.tokenizer(
-                [self.sentence.format(label) for label in labels],
-                padding=True, return_tensors="pt",
-            ).to(self.model.device)  # fmt: skip
-            texts = self.model.get_text_features(**tokens).pooler_output
             scale = self.model.logit_scale_a.exp()
-            scores = _unit(self._audio(clips)) @ _unit(texts).T * scale
-        return scores.float().cpu().numpy()
+            scores = _unit(self._audio(clips)) @ self._sentences(tuple(labels)).T * scale
+        return np.asarray(scores.float().cpu().numpy())
+
+    def _sentences(self, labels: tuple[str, ...]) -> Any:
+        if labels not in self._texts:
+            sentences = [self.sentence.format(label) for label in labels]
+            tokens = self.tokenizer(sentences, padding=True, return_tensors="pt")
+            found = self.model.get_text_features(**tokens.to(self.model.device)).pooler_output
+            self._texts[labels] = _unit(found)
+        return self._texts[labels]
 
     def can_score(self, labels: Sequence[str]) -> bool:
         """Any labels are words."""
         return True
 
     def _audio(self, clips: Sequence[AudioInput]) -> Any:
+        return self._last.get(clips, lambda: self._encoded(clips))
+
+    def _encoded(self, clips: Sequence[AudioInput]) -> Any:
         import torch
 
         waves = waveforms(clips, self.sampling_rate, most_s=self.max_audio_s)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from otoscope.models.base import AudioInput, ModelError
-from otoscope.representations.encoders.base import Frames, Pooling, waveforms
+from otoscope.representations.encoders.base import Frames, LastBatch, Pooling, waveforms
 from otoscope.representations.encoders.checkpoint import Checkpoint, open_checkpoint
 
 AST = "MIT/ast-finetuned-audioset-10-10-0.4593"
@@ -69,6 +69,7 @@ class SpectrogramTransformerEncoder:
             f"layer.{k}": config.hidden_size for k in range(config.num_hidden_layers + 1)
         }
         self.batch_size = 4
+        self._last = LastBatch()
         self.classes = audioset_labels() if classes is None else classes
         self.n_times = (config.max_length - config.patch_size) // config.time_stride + 1
         self.description: Mapping[str, Any] = found.described | {
@@ -123,6 +124,9 @@ class SpectrogramTransformerEncoder:
         return None
 
     def _outputs(self, clips: Sequence[AudioInput]) -> Any:
+        return self._last.get(clips, lambda: self._encoded(clips))
+
+    def _encoded(self, clips: Sequence[AudioInput]) -> Any:
         import torch
 
         waves = waveforms(
