@@ -96,6 +96,7 @@ def open_labelled(
     revision: str | None = None,
     cluster: str | None = None,
     task: str | None = None,
+    where: Sequence[str] = (),
 ) -> LabelledData:
     """Opens both splits of a labelled dataset.
 
@@ -106,6 +107,7 @@ def open_labelled(
         revision: Needed for a Hub repository.
         cluster: The column of what is resampled together; see `CLUSTERS` when absent.
         task: Instead of what the column `task` says.
+        where: Take rows with `COLUMN=VALUE` alone, for each of these.
 
     Raises:
         DatasetError: A split, a column or a label is missing, a row is in both splits, or there is
@@ -114,6 +116,8 @@ def open_labelled(
     name = "in memory" if isinstance(dataset, Mapping) else dataset_name(dataset)
     splits = _splits(dataset, name, config, development, holdout, revision)
     parts = [_items(dataset, config, split, revision) for split in splits]
+    for part, split in zip(parts, splits, strict=True):
+        part.rows = _kept(name, split, part.rows, where)
     labels = _labels(name, parts)
     rows = [
         _row(row, split, name, cluster)
@@ -159,6 +163,23 @@ def _items(dataset: Any, config: str | None, split: str, revision: str | None) -
         return open_items(dataset[split], needed=NEEDED)
     configs = [config] if config else []
     return open_items(dataset, configs, split=split, revision=revision, needed=NEEDED)
+
+
+def _kept(
+    name: str, split: str, rows: list[dict[str, Any]], where: Sequence[str]
+) -> list[dict[str, Any]]:
+    for condition in where:
+        column, equals, value = condition.partition("=")
+        if not equals or not rows or column not in rows[0]:
+            there = ", ".join(rows[0]) if rows else "no rows"
+            raise DatasetError(f"{name}: {condition!r} is no COLUMN=VALUE; there are {there}")
+        values = sorted({str(row[column]) for row in rows})
+        rows = [row for row in rows if str(row[column]) == value]
+        if not rows:
+            raise DatasetError(
+                f"{name}: no row of {split} has {condition}; {column} is {first_names(values, 8)}"
+            )
+    return rows
 
 
 def _labels(name: str, parts: Sequence[Items]) -> tuple[str, ...]:

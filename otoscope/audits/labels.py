@@ -42,6 +42,7 @@ def plan(
     holdout: str | None = None,
     revision: str | None = None,
     cluster: str | None = None,
+    where: Sequence[str] = (),
     limit_clusters: int | None = None,
 ) -> Plan:
     """Decides every question.
@@ -49,7 +50,7 @@ def plan(
     Args:
         prompts: Names in `VARIANTS`; all of them when empty.
         limit_clusters: Take so many clusters of each split, chosen by hash.
-        config, task, development, holdout, revision, cluster: See `open_labelled`.
+        config, task, development, holdout, revision, cluster, where: See `open_labelled`.
 
     Raises:
         DatasetError, LookupError, InvalidValue: What is missing or unknown is named.
@@ -60,7 +61,7 @@ def plan(
         raise InvalidValue(f"limit_clusters must be 1 or more, not {limit_clusters}")
     data = open_labelled(
         dataset, config=config, development=development, holdout=holdout, revision=revision,
-        cluster=cluster, task=task,
+        cluster=cluster, task=task, where=where,
     )  # fmt: skip
     rows, partial = _chosen(data, limit_clusters)
     about = task_named(data.task)
@@ -72,7 +73,7 @@ def plan(
     choices = {
         "config": config, "prompts": names, "task": data.task, "splits": list(data.splits),
         "labels": list(data.labels), "revision": revision, "cluster": cluster,
-        "limit_clusters": limit_clusters,
+        "where": list(where), "limit_clusters": limit_clusters,
     }  # fmt: skip
     return Plan(questions, data.items, columns=COLUMNS, partial=partial, choices=choices)
 

@@ -62,6 +62,9 @@ def _json_object(text: str) -> dict[str, Any]:
 DatasetName = Annotated[str, Option(help="Dataset: a folder or a Hub repository.")]
 Configs = Annotated[list[str] | None, Option(help="Dataset config; may be repeated.")]
 Revision = Annotated[str | None, Option(help="Revision of a dataset on the Hub.")]
+Where = Annotated[
+    list[str] | None, Option(metavar="COLUMN=VALUE", help="Use these rows alone; may be repeated.")
+]
 Split = Annotated[str, Option(help="Dataset split.")]
 LimitSources = Annotated[
     int | None, Option(min=1, help="Use at most N sources of each split; the result says so.")

@@ -85,6 +85,19 @@ def test_a_perception_dataset_is_one(tmp_path):
     assert open_labelled(tmp_path, task="direction").task == "direction"
 
 
+def test_rows_with_a_value():
+    parts = splits(n=6, tier="low")
+    for rows in parts.values():
+        for row in rows[:4]:
+            row["tier"] = "high"
+    assert len(open_labelled(memory(parts), where=["tier=high"]).rows) == 8
+    assert len(open_labelled(memory(parts), where=["tier=low", "label=cow"]).rows) == 2
+    with pytest.raises(DatasetError, match="no row of development has tier=mid; tier is 'high'"):
+        open_labelled(memory(parts), where=["tier=mid"])
+    with pytest.raises(DatasetError, match="'teir=low' is no COLUMN=VALUE; there are id"):
+        open_labelled(memory(parts), where=["teir=low"])
+
+
 def test_what_is_wrong_is_named():
     none = splits()
     none["holdout"][1]["label"] = None

@@ -11,6 +11,7 @@ from otoscope.cli.options import (
     ModelName,
     OutRun,
     Revision,
+    Where,
     model_options,
     number_option,
 )
@@ -44,6 +45,7 @@ def labels(
         str | None,
         typer.Option(help="Column by which examples are clustered, e.g. speaker_id."),
     ] = None,
+    where: Where = None,
     revision: Revision = None,
     limit_clusters: Annotated[
         int | None, typer.Option(min=1, help="Use at most N clusters of each split.")
@@ -75,7 +77,8 @@ def labels(
     opened = open_model(model, **model_options)
     planned = audit.plan(
         dataset, config=config, prompts=prompt or (), task=task, development=development,
-        holdout=holdout, revision=revision, cluster=cluster, limit_clusters=limit_clusters,
+        holdout=holdout, revision=revision, cluster=cluster, where=where or (),
+        limit_clusters=limit_clusters,
     )  # fmt: skip
     if dry_run:
         typer.echo(preview(planned, opened))
