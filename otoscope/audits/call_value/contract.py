@@ -16,6 +16,9 @@ from otoscope.audits.call_value.tables import CallTables
 SCHEMA = 1
 FULL, NO_CALL, NO_CALL_MASK = "full", "no_call", "no_call_mask"
 SELECTORS = (FULL, NO_CALL, NO_CALL_MASK)
+REPEATS = 20
+"""How many other folds of the selectors are tried, where the contract does not say."""
+
 COSTS_ALLOCATED = ("wall_s", "price", "audio_s", "tokens")
 
 
@@ -55,6 +58,7 @@ class Contract:
     margin: float
     alpha: float
     draws: int
+    repeats: int
     allocated: Mapping[str, Mapping[str, float]]
     record: Mapping[str, Any]
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -105,8 +109,9 @@ KEYS = (
     "folds", "seed", "routes", "primary", "tests", "margin", "alpha", "draws", "allocated",
 )  # fmt: skip
 
-OPTIONAL_KEYS = ("parsed", "prompt_examples", "needs", "notes")
-"""The first two are read by `contract_checks`; `needs` is of `components`; notes are for people."""
+OPTIONAL_KEYS = ("repeats", "parsed", "prompt_examples", "needs", "notes")
+"""`parsed` and `prompt_examples` are read by `contract_checks`; `needs` is of `components`; `notes`
+are for people."""
 
 
 def _contract(record: Any) -> Contract:
@@ -152,6 +157,7 @@ def _contract(record: Any) -> Contract:
             margin=float(record["margin"]),
             alpha=float(record["alpha"]),
             draws=int(record["draws"]),
+            repeats=int(record.get("repeats", REPEATS)),
             allocated={
                 str(name): {str(key): float(value) for key, value in own.items()}
                 for name, own in record["allocated"].items()
@@ -212,6 +218,7 @@ def _validate_numbers(contract: Contract) -> None:
         ("margin lies between 0 and 1", 0 < contract.margin < 1),
         ("alpha is 0.05, the level of every interval of the report", contract.alpha == 0.05),
         ("draws: at least 100", contract.draws >= 100),
+        ("repeats: none below 0", contract.repeats >= 0),
         (
             f"allocated: totals of {', '.join(COSTS_ALLOCATED)}, none below 0, by action",
             all(

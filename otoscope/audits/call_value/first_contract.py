@@ -5,7 +5,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from otoscope.audits.call_value.contract import FULL, NO_CALL, SCHEMA, Route, split_record
+from otoscope.audits.call_value.contract import (
+    FULL,
+    NO_CALL,
+    REPEATS,
+    SCHEMA,
+    Route,
+    split_record,
+)
 from otoscope.audits.call_value.contract_checks import PARSED, parsed_labels
 from otoscope.audits.call_value.features import NUMBER_OF, PAPER_FEATURES
 from otoscope.audits.call_value.schema import (
@@ -64,6 +71,7 @@ def first_contract(tables: CallTables) -> dict[str, Any]:
         "margin": 0.03,
         "alpha": 0.05,
         "draws": 10_000,
+        "repeats": REPEATS,
         "allocated": {},
         PARSED: parsed_labels(tables),
     }

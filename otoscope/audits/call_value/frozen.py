@@ -36,7 +36,9 @@ class Frozen:
         prompt_scores: For each of those prompts, how many development examples it gets right.
         thresholds: Of each route; None with budget 0 or 1, or an exact quota.
         selectors: By name: `full`, `no_call`, and their ablations.
-        seeds: For each other fold assignment, `full` and `no_call`.
+        seeds: For each other fold assignment of encoders, `full` and `no_call`.
+        repeats: The same for other folds of the selectors, by seed; of encoders too, in turn, where
+            there are several fold assignments.
     """
 
     contract_sha256: str
@@ -45,6 +47,7 @@ class Frozen:
     thresholds: Mapping[str, float | None]
     selectors: Mapping[str, FittedSelector]
     seeds: Mapping[str, Mapping[str, FittedSelector]]
+    repeats: Mapping[str, Mapping[str, FittedSelector]]
 
     def at(self, route: Route) -> float:
         """The threshold of a route."""
@@ -61,11 +64,27 @@ class Frozen:
             "prompt_scores": {name: dict(own) for name, own in self.prompt_scores.items()},
             "thresholds": dict(self.thresholds),
             "selectors": {name: own.as_json() for name, own in self.selectors.items()},
-            "seeds": {
-                seed: {name: own.as_json() for name, own in fitted.items()}
-                for seed, fitted in self.seeds.items()
-            },
+            "seeds": _stored(self.seeds),
+            "repeats": _stored(self.repeats),
         }
+
+
+def _stored(
+    by_seed: Mapping[str, Mapping[str, FittedSelector]],
+) -> dict[str, dict[str, dict[str, Any]]]:
+    return {
+        seed: {name: own.as_json() for name, own in fitted.items()}
+        for seed, fitted in by_seed.items()
+    }
+
+
+def _restored(
+    stored: Mapping[str, Mapping[str, Mapping[str, Any]]],
+) -> dict[str, dict[str, FittedSelector]]:
+    return {
+        seed: {name: FittedSelector.from_json(own) for name, own in both.items()}
+        for seed, both in stored.items()
+    }
 
 
 def development_part(tables: CallTables, contract: Contract, **choice: Any) -> CallPart:
@@ -88,14 +107,43 @@ def fit_frozen(tables: CallTables, contract: Contract) -> Frozen:
         plan = selector_plan(other, contract.settings)
         seeds[seed] = {name: fit_selector(*plan[name]) for name in (FULL, NO_CALL)}
     plans = selector_plan(part, contract.settings)
+    selectors = {name: fit_selector(*plan) for name, plan in plans.items()}
     return Frozen(
         contract_sha256=contract.sha256,
         prompts=prompts,
         prompt_scores=scores,
         thresholds={route.name: _threshold(part, route) for route in contract.routes},
-        selectors={name: fit_selector(*plan) for name, plan in plans.items()},
+        selectors=selectors,
         seeds=seeds,
+        repeats=_repeats(tables, contract, prompts, {"": selectors} | seeds),
     )
+
+
+def _repeats(
+    tables: CallTables,
+    contract: Contract,
+    prompts: Mapping[str, str],
+    fitted: Mapping[str, Mapping[str, FittedSelector]],
+) -> dict[str, dict[str, FittedSelector]]:
+    """Both selectors with other folds, and with each fold assignment of encoders in turn.
+
+    Args:
+        fitted: By fold assignment, the selectors whose models are taken over.
+    """
+    assignments = sorted(fitted)
+    parts = {
+        name: development_part(tables, contract, prompts=prompts, fold_seed=name or None)
+        for name in assignments
+    }
+    made = {}
+    for k in range(1, contract.repeats + 1):
+        name = assignments[k % len(assignments)]
+        settings = replace(contract.settings, seed=contract.settings.seed + k)
+        plan = selector_plan(parts[name], settings)
+        made[str(settings.seed)] = {
+            own: fit_selector(*plan[own], fitted[name][own].model) for own in (FULL, NO_CALL)
+        }
+    return made
 
 
 def selector_plan(
@@ -141,11 +189,8 @@ def read_frozen(folder: Path, sha256: str) -> Frozen:
     if (found := sha256_of(record)) != sha256:
         raise CallValueError(f"{folder / FILE} was changed: its hash is {found}, not {sha256}")
     fitted = {name: FittedSelector.from_json(own) for name, own in record["selectors"].items()}
-    seeds = {
-        seed: {name: FittedSelector.from_json(own) for name, own in both.items()}
-        for seed, both in record["seeds"].items()
-    }
-    return Frozen(**record | {"selectors": fitted, "seeds": seeds})
+    by_seed = {key: _restored(record[key]) for key in ("seeds", "repeats")}
+    return Frozen(**record | {"selectors": fitted} | by_seed)
 
 
 def _prompt_scores(tables: CallTables, contract: Contract) -> dict[str, dict[str, int]]:

@@ -179,14 +179,19 @@ def select(
     return best["lambda"], curve
 
 
-def fit_selector(part: CallPart, settings: SelectorSettings) -> FittedSelector:
+def fit_selector(
+    part: CallPart, settings: SelectorSettings, model: SelectorModel | None = None
+) -> FittedSelector:
     """The selector of a development part, with λ selected on cross-fitted probabilities.
+
+    Args:
+        model: Of the same part and settings, where it is fitted already; folds do not change it.
 
     Raises:
         CallValueError: Fewer clusters than folds, or a feature without its column.
     """
     weight, curve = select(part, cross_fitted(part, settings), settings.lambdas)
-    model = fit_model(part, settings)
+    model = model or fit_model(part, settings)
     chosen = choose(model.probabilities(part), part, weight)
     at = next(row for row in curve if row["lambda"] == weight)
     return FittedSelector(

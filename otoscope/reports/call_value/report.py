@@ -29,6 +29,7 @@ from otoscope.reports.call_value.probabilities import (
     signals,
 )
 from otoscope.reports.call_value.published import published_tables
+from otoscope.reports.call_value.repeats import fold_repeats, repeats_sentence, repeats_table
 from otoscope.reports.tables import ReportTable, TableColumn, in_markdown
 from otoscope.reports.writing import write_report
 
@@ -53,11 +54,15 @@ def write_call_report(
     sentences = verdict(audit, found)
     warning, note = simulated_notes(audit)
     made = all_tables(audit, contrasts_table(audit, found), macro_f1)
-    tables = {own.name: own for own in (*made, *published_tables(audit, published))}
+    repeated = fold_repeats(audit)
+    made = [*made, repeats_table(repeated), *published_tables(audit, published)]
+    tables = {own.name: own for own in made}
     if note:
         sentences.append(warning)
         tables = {k: replace(own, notes=(*own.notes, note)) for k, own in tables.items()}
     more = findings(audit, tables)
+    if sentence := repeats_sentence(repeated):
+        more.insert(0, sentence)
     rows, ticks = forest(found)
     curves = tables["frontier"].rows
     page = write_report(

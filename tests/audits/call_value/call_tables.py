@@ -76,6 +76,6 @@ def write_contract(path: Path, tables, **changes) -> Path:
     from otoscope.audits.call_value.first_contract import first_contract
     from otoscope.audits.call_value.tables import read_call_tables
 
-    record = first_contract(read_call_tables(tables)) | changes
+    record = first_contract(read_call_tables(tables)) | {"repeats": 2} | changes
     path.write_text(json.dumps(record))
     return path
