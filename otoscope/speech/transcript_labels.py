@@ -9,9 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Bool, Float
 
 from otoscope.models.opening import parse_spec
 from otoscope.prompts.tasks import task_named
@@ -139,46 +141,51 @@ def open_labeller(spec: str, labels: Sequence[str], task: str, **options: Any) -
 
 
 class Matching:
-    """How alike transcript and quoted text are, through a logistic curve fitted on development."""
+    """How alike transcript and quoted text are, against a threshold fitted on development."""
 
     is_fitted = True
     batch_size = 1024
 
     def __init__(self, labels: Sequence[str], task: str) -> None:
+        """Takes a closed set of two.
+
+        Raises:
+            SpeechError: It has more.
+        """
+        if len(labels) != 2:
+            raise SpeechError(f"matching tells two labels apart, and there are {len(labels)}")
         self.labels = tuple(labels)
         self.description = {"kind": "matching", "similarity": "edit distance in characters"}
 
     def fit(self, items: Sequence[TranscriptItem]) -> None:
-        """Fits the curve: the threshold is where it crosses one half.
+        """Fits the threshold with the most right labels, then how steep the confidence is.
 
         Raises:
             SpeechError: A row quotes nothing, or only one label is there.
         """
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
-
         found = [item.label for item in items]
         if len(set(found)) < 2:
             raise SpeechError(
                 f"matching: {len(items)} development examples have one label, {found[:1]}; a "
                 "threshold needs two"
             )
-        self.curve = make_pipeline(StandardScaler(), LogisticRegression())
-        self.curve.fit(self._similarities(items), found)
+        is_first = np.array([label == self.labels[0] for label in found])
+        self.threshold, self.first_is_alike = best_threshold(self._similarities(items), is_first)
+        self.slope = 1.0
+        distances = self._distances(items)
+        self.slope = _slope(distances, is_first)
 
     def predict(self, items: Sequence[TranscriptItem]) -> list[TranscriptLabel]:
-        """The likelier label of each."""
-        if not items:
-            return []
-        columns = {str(label): n for n, label in enumerate(self.curve.classes_)}
+        """The label on each item's side of the threshold; the first one's score is logistic."""
         made = []
-        for row in self.curve.predict_proba(self._similarities(items)):
-            scores = tuple(
-                float(row[columns[label]]) if label in columns else 0.0 for label in self.labels
-            )
-            made.append(_likeliest(self.labels, scores, "similarity"))
+        for distance in self._distances(items):
+            first = float(1 / (1 + np.exp(-distance)))
+            made.append(_likeliest(self.labels, (first, 1 - first), "similarity"))
         return made
+
+    def _distances(self, items: Sequence[TranscriptItem]) -> np.ndarray:
+        sign = 1 if self.first_is_alike else -1
+        return sign * self.slope * (self._similarities(items) - self.threshold)
 
     def _similarities(self, items: Sequence[TranscriptItem]) -> np.ndarray:
         for item in items:
@@ -187,7 +194,38 @@ class Matching:
                     f"matching: row {item.id!r} has no `text` to compare the transcript with; use "
                     "another --labeller"
                 )
-        return np.array([[edit_similarity(item.quoted or "", item.transcript)] for item in items])
+        return np.array([edit_similarity(item.quoted or "", item.transcript) for item in items])
+
+
+def best_threshold(
+    similarities: Float[np.ndarray, " n"], is_first: Bool[np.ndarray, " n"]
+) -> tuple[float, bool]:
+    """The threshold with the most right labels, and whether the first label lies above it.
+
+    Thresholds are midway between neighbours; of equal ones that with the widest gap counts.
+
+    >>> best_threshold(np.array([0.2, 0.4, 0.8, 1.0]), np.array([False, False, True, True]))
+    (0.6000000000000001, True)
+    """
+    values = np.unique(similarities)
+    if len(values) == 1:
+        return float(values[0]), True
+    best: tuple[int, float, float, bool] = (-1, 0.0, 0.0, True)
+    for low, high in pairwise(values):
+        above = similarities > low
+        for first_is_alike in (True, False):
+            right = int(np.sum((above == is_first) == first_is_alike))
+            best = max(best, (right, float(high - low), float((low + high) / 2), first_is_alike))
+    return best[2], best[3]
+
+
+def _slope(distances: Float[np.ndarray, " n"], is_first: Bool[np.ndarray, " n"]) -> float:
+    """Of a logistic curve through one half at distance 0, above 0."""
+    from sklearn.linear_model import LogisticRegression
+
+    scale = float(np.std(distances)) or 1.0
+    curve = LogisticRegression(fit_intercept=False).fit(distances[:, None] / scale, is_first)
+    return max(float(curve.coef_[0, 0]), 1e-3) / scale
 
 
 class Keywords:

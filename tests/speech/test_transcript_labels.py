@@ -58,6 +58,22 @@ class TestMatching:
         with pytest.raises(SpeechError, match="row 'a' has no `text`"):
             fitted.predict([item("you")])
 
+    def test_other_sentences_do_not_move_the_threshold_to_the_middle(self):
+        """Matches are exact, others differ in one letter of five or in all: between 0.8 and 1."""
+        labeller = open_labeller("matching", MATCH, "speech_text_matching")
+        labeller.fit(
+            [item("abcde", "abcde", "match")] * 4
+            + [item("abcdx", "abcde", "no match")] * 2
+            + [item("vwxyz", "abcde", "no match")] * 2
+        )
+        assert labeller.threshold == pytest.approx(0.9)
+        found = labeller.predict([item("abcdz", "abcde"), item("abcde", "abcde")])
+        assert [one.label for one in found] == ["no match", "match"]
+
+    def test_three_labels_are_too_many(self):
+        with pytest.raises(SpeechError, match="two labels apart, and there are 3"):
+            open_labeller("matching", ANIMALS, "generic")
+
     def test_one_label_has_no_threshold(self):
         labeller = open_labeller("matching", MATCH, "speech_text_matching")
         with pytest.raises(SpeechError, match="a threshold needs two"):
