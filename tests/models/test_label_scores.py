@@ -100,7 +100,7 @@ class TestCalls:
         assert "logprobs" not in body
         assert (answer.status, answer.logprobs, answer.detail) == (Status.OK, None, NO_LETTERS)
 
-    def test_nothing_is_asked_for_unless_wanted(self):
+    def test_nothing_is_requested_unless_wanted(self):
         with ChatServer(always(Reply())) as server:
             model = opened(server)
             (answer,) = model.answer([animal()])
