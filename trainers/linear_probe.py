@@ -34,7 +34,7 @@ def linear_probe(
         str,
         typer.Option(
             help="Train and test rows: `published` trains on train and validation and tests on "
-            "test; `grouped` cross-validates by source over all rows."
+            "test; `grouped` and `speaker` cross-validate over all rows, by source or by speaker."
         ),
     ] = "published",
     sites: Annotated[
@@ -51,7 +51,7 @@ def linear_probe(
         Path | None,
         typer.Option(help="Run folder of the same model and prompt, joined by item."),
     ] = None,
-    folds: Annotated[int, typer.Option(help="Folds: of `--probe-split grouped`.")] = 5,
+    folds: Annotated[int, typer.Option(help="Folds: of `--probe-split grouped`, `speaker`.")] = 5,
     seeds: Annotated[str, typer.Option(help="Random seeds, comma-separated.")] = "1234",
     controls: Annotated[int, typer.Option(help="Random-label controls, by source.")] = 1,
     ridge: Annotated[bool, typer.Option(help="Add a ridge baseline.")] = True,

@@ -16,6 +16,7 @@ MODELS: Registry[str] = Registry(
         "simulated": "otoscope.models.simulated:open_simulated",
         "human": "otoscope.models.replay:open_human",
         "replay": "otoscope.models.replay:open_replay",
+        "encoder": "otoscope.representations.encoder_model:open_encoder_model",
         "transformers": "otoscope.models.transformers_models:open_transformers",
         "openai": "otoscope.models.openai_server:open_openai",
     },

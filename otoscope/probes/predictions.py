@@ -7,7 +7,7 @@ predictions of converged probes of the first seed are added.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +31,7 @@ from otoscope.probes.splits import (
     published_split,
 )
 
-PROBE_SPLITS = ("published", "grouped")
+PROBE_SPLITS = ("published", "grouped", "speaker")
 PROBE, RIDGE, CONVERGED = "probe", "ridge", "converged"
 REAL = 0
 """The labelling that is no control."""
@@ -70,7 +70,7 @@ class ProbeConfig:
 
     Attributes:
         split: `published` trains on `train` and `validation` and tests on `test`; `grouped`
-            cross-validates by source.
+            cross-validates by source, `speaker` by speaker.
         n_folds: Folds of the cross-validation.
         seeds: Of first weights, orders, folds and controls; each has its own probes.
         n_controls: Number of control labellings.
@@ -96,6 +96,11 @@ class ProbeConfig:
         if self.n_controls < 0:
             raise ProbeError(f"there cannot be {self.n_controls} controls")
 
+    @property
+    def group(self) -> Literal["source_id", "speaker_id"]:
+        """Column of rows whose values are never both in training and in test."""
+        return "speaker_id" if self.split == "speaker" else "source_id"
+
     def splits(
         self, train_rows: ProbeColumns, test_rows: ProbeColumns, seed: int
     ) -> list[ProbeSplit]:
@@ -106,7 +111,9 @@ class ProbeConfig:
         """
         if self.split == "published":
             return published_split(train_rows, test_rows)
-        return grouped_split(train_rows, test_rows, n_folds=self.n_folds, seed=seed)
+        return grouped_split(
+            train_rows, test_rows, n_folds=self.n_folds, seed=seed, group=self.group
+        )
 
 
 @dataclass(frozen=True)
@@ -116,7 +123,8 @@ class ProbeData:
     Attributes:
         train_features: One row for each of `train_rows`.
         test_features: One row for each of `test_rows`; often the same.
-        train_rows, test_rows: Columns `id`, `source_id`, `split`, `label`, `no_effect`.
+        train_rows, test_rows: Columns `id`, `source_id`, `speaker_id`, `split`, `label`,
+            `no_effect`.
     """
 
     train_features: Float[np.ndarray, "n_train width"]
@@ -203,7 +211,7 @@ def _of_converged(
 
 
 def _of_ridge(data: ProbeData, config: ProbeConfig) -> pa.Table:
-    """Fitted to the training rows of all folds; a source is never predicted from itself."""
+    """Fitted to the training rows of all folds; no source, or speaker, is predicted from itself."""
     seed = config.seeds[0]
     splits = config.splits(data.train_rows, data.test_rows, seed)
     split = ProbeSplit(
@@ -213,8 +221,8 @@ def _of_ridge(data: ProbeData, config: ProbeConfig) -> pa.Table:
     )
     train, test = data.scaled(split)
     train_labels, test_labels = data.labellings(split, config.n_controls, seed)
-    sources = data.train_rows["source_id"][split.train]
-    found = ridge(train, train_labels, sources, test, data.test_rows["source_id"][split.test])
+    groups = data.train_rows[config.group][split.train]
+    found = ridge(train, train_labels, groups, test, data.test_rows[config.group][split.test])
     return _table(
         data.test_rows, split, RIDGE, seed, test_labels, found.scores, penalties=found.penalties
     )

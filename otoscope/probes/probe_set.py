@@ -235,8 +235,9 @@ def plan_probes(
 def rows_of(features: Features, category: str) -> tuple[np.ndarray, ProbeColumns]:
     """Indices and columns of the rows of a category; without any source, each row is its own."""
     indices = np.flatnonzero(features.rows["category"] == category)
-    names = ("id", "source_id", "split", "label", "no_effect")
-    columns = {name: features.rows[name][indices] for name in names}
+    names = ("id", "source_id", "speaker_id", "split", "label", "no_effect")
+    columns = {name: features.rows[name][indices] for name in names if name in features.rows}
+    columns.setdefault("speaker_id", np.full(len(indices), ""))
     if not (features.rows["source_id"] != "").any():
         columns["source_id"] = columns["id"]
     return indices, columns

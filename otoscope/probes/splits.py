@@ -1,7 +1,7 @@
 """Which rows a probe is trained and tested on; a source is never in both."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Int
@@ -53,35 +53,40 @@ def published_split(train_rows: ProbeColumns, test_rows: ProbeColumns) -> list[P
 
 
 def grouped_split(
-    train_rows: ProbeColumns, test_rows: ProbeColumns, *, n_folds: int, seed: int
+    train_rows: ProbeColumns,
+    test_rows: ProbeColumns,
+    *,
+    n_folds: int,
+    seed: int,
+    group: Literal["source_id", "speaker_id"] = "source_id",
 ) -> list[ProbeSplit]:
-    """Cross-validation grouped by source: every row is tested once.
+    """Cross-validation grouped by source, or by speaker: every row is tested once.
 
     Sources are assigned to folds at random, so folds differ in size by one source at most. A source
-    has the same fold in every category that has the same sources, and in both sets of rows.
+    has the same fold in every category that has the same sources, and in both sets of rows. With
+    `group="speaker_id"` all this is true of speakers.
 
     Raises:
         SplitError: Fewer than two folds or fewer sources than folds, a row without a source, or
             training rows that do not have exactly two labels.
     """
     tested, trained = _labelled(test_rows), _labelled(train_rows)
-    sources = np.unique(
-        np.concatenate([train_rows["source_id"][trained], test_rows["source_id"][tested]])
-    )
+    sources = np.unique(np.concatenate([train_rows[group][trained], test_rows[group][tested]]))
+    plural = f"{group.removesuffix('_id')}s"
     if n_folds < 2:
         raise SplitError(f"cross-validation needs at least 2 folds, got {n_folds}")
     if "" in sources:
-        raise SplitError("some rows have no source_id, so they cannot be grouped by source")
+        raise SplitError(f"some rows have no {group}, so they cannot be grouped by {plural[:-1]}")
     if len(sources) < n_folds:
         raise SplitError(
-            f"{n_folds} folds of {len(sources)} sources; use fewer folds, or give more sources"
+            f"{n_folds} folds of {len(sources)} {plural}; use fewer folds, or give more {plural}"
         )
     shuffled = np.random.default_rng(seed).permutation(len(sources))
     splits = []
     for fold in range(n_folds):
         own = sources[shuffled[fold::n_folds]]
-        held_out = np.isin(train_rows["source_id"], own)
-        test = np.flatnonzero(tested & np.isin(test_rows["source_id"], own))
+        held_out = np.isin(train_rows[group], own)
+        test = np.flatnonzero(tested & np.isin(test_rows[group], own))
         if len(test):
             split = ProbeSplit(fold, np.flatnonzero(trained & ~held_out), test)
             _validate(split, train_rows, test_rows)

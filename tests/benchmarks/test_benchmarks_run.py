@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TESTED_ELSEWHERE = {"leakage_and_transfer", "real_speech", "recordings", "relabelling"}
+TESTED_ELSEWHERE = {
+    "encoder_layers", "encoder_report", "encoder_states", "leakage_and_transfer", "real_speech",
+    "recordings", "relabelling",
+}  # fmt: skip
 ONE_GRADIENT = "('volume',)"
 
 SIZES = {

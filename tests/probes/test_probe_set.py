@@ -60,6 +60,29 @@ def test_probes_find_what_was_planted_and_nothing_else(features, tmp_path, split
         assert everything == 1
 
 
+@pytest.mark.parametrize(("split", "expected"), [("grouped", 1.0), ("speaker", 0.0)])
+def test_what_holds_for_one_speaker_alone_is_found_by_source_only(tmp_path, split, expected):
+    # every speaker has two sources and a number that shows the label, for half of them upside down
+    speaker, source, clip = (n.ravel() for n in np.indices((8, 2, 4)))
+    states = np.zeros((64, 8), np.float32)
+    states[np.arange(64), speaker] = np.where(speaker % 2, -1, 1) * (2 * (clip % 2) - 1)
+    rows = {
+        "id": [f"{k}" for k in range(64)],
+        "category": ["volume"] * 64,
+        "label": clip % 2,
+        "source_id": [f"s{s}-{k}" for s, k in zip(speaker, source, strict=True)],
+        "speaker_id": [f"p{s}" for s in speaker],
+    }
+    features = write_features(tmp_path / "f", rows, {"audio.0": states})
+    study = plan_probes(features, tmp_path / "p", config=config(split=split, n_folds=4))
+    table = study.predict("volume", "audio.0")
+    rows = [row for row in table.to_pylist() if (row["method"], row["labelling"]) == (RIDGE, 0)]
+    assert len(rows) == 64
+    # a number that never varied in training has no weight, up to rounding
+    right = [row["score"] > 1e-6 if row["label"] else row["score"] < -1e-6 for row in rows]
+    assert np.mean(right) == expected
+
+
 def test_controls_are_right_by_chance_only(features, tmp_path):
     study = plan_probes(features, tmp_path / "p", config=config(n_controls=4, split="grouped"))
     table = study.predict("volume", "text.2")

@@ -100,6 +100,21 @@ def test_a_source_has_the_same_fold_in_both_sets_of_rows_and_in_every_order():
         assert set(elsewhere["source_id"][a.test]) == set(many(8)["source_id"][b.test])
 
 
+def test_speakers_of_several_sources_stay_together():
+    rows = many(8)
+    rows["speaker_id"] = np.array([f"p{int(name[1:]) // 2}" for name in rows["source_id"]])
+    splits = grouped_split(rows, rows, n_folds=4, seed=1, group="speaker_id")
+    tested_on = [set(rows["speaker_id"][split.test].tolist()) for split in splits]
+    assert sorted(map(sorted, tested_on)) == [["p0"], ["p1"], ["p2"], ["p3"]]
+    for split, own in zip(splits, tested_on, strict=True):
+        assert own.isdisjoint(rows["speaker_id"][split.train].tolist())
+    with pytest.raises(SplitError, match="5 folds of 4 speakers"):
+        grouped_split(rows, rows, n_folds=5, seed=0, group="speaker_id")
+    rows["speaker_id"][0] = ""
+    with pytest.raises(SplitError, match=r"no speaker_id.* by speaker"):
+        grouped_split(rows, rows, n_folds=2, seed=0, group="speaker_id")
+
+
 def test_seeds_assign_other_folds():
     rows = many(20)
     tests = [grouped_split(rows, rows, n_folds=4, seed=seed)[0].test.tolist() for seed in range(3)]

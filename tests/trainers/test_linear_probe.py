@@ -157,7 +157,10 @@ class TestWithARun:
     [
         (("--sites", "text.9"), "no site 'text.9'; "),
         (("--categories", "pitch"), "has no rows of category pitch; it has volume, echo"),
-        (("--probe-split", "by-clip"), "no split named 'by-clip'; there are published, grouped"),
+        (
+            ("--probe-split", "by-clip"),
+            "no split named 'by-clip'; there are published, grouped, speaker",
+        ),
         (("--seeds", "one"), "--seeds are whole numbers separated by commas, not 'one'"),
         (("--probe-split", "grouped", "--folds", "99"), "99 folds of 50 sources; use fewer"),
         (("--memory-gib", "0.00001"), "allow it with --memory-gib"),
