@@ -9,6 +9,7 @@ from typing import Any
 
 from otoscope.audits.call_value.features import validate_features
 from otoscope.audits.call_value.parts import CallAction, in_order
+from otoscope.audits.call_value.post_call import AGREEMENT, AGREEMENT_NO_CALL, STACKED
 from otoscope.audits.call_value.schema import GENERATIVE, KINDS, SPLITS, CallValueError
 from otoscope.audits.call_value.selector import SelectorSettings
 from otoscope.audits.call_value.tables import CallTables
@@ -181,7 +182,7 @@ def _validate(contract: Contract) -> None:
             raise CallValueError(f"contract: {action.name!r} is of no kind of {list(KINDS)}")
         if not 0 <= action.cost <= 1:
             raise CallValueError(f"contract: the cost of {action.name!r} is outside 0 to 1")
-        if action.name in SELECTORS:
+        if action.name in (*SELECTORS, AGREEMENT, AGREEMENT_NO_CALL, STACKED):
             raise CallValueError(f"contract: an action cannot be named {action.name!r}")
     if GENERATIVE not in kinds.values() or set(kinds.values()) == {GENERATIVE}:
         raise CallValueError("contract: at least one generative and one local action are needed")

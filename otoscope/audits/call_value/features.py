@@ -23,14 +23,20 @@ def _of_action(values: Callable[[CallPart], np.ndarray]) -> Callable[[CallPart],
     return lambda part: np.repeat(values(part).astype(float)[None, :], part.n, axis=0)
 
 
-def _agreement(part: CallPart) -> np.ndarray:
-    """Share of the other local actions that predict the label of the one; 0 for a call."""
+def _agreement_of_all(part: CallPart) -> np.ndarray:
+    """Share of the other local actions that predict the label of the one; it may be a call's."""
     local = ~part.is_call
     same = (part.predicted[:, :, None] == part.predicted[:, None, :]) & (
         part.predicted[:, :, None] >= 0
     )
-    others = same[:, :, local].sum(axis=2) - same.diagonal(axis1=1, axis2=2)
-    return np.where(local, others / max(1, int(local.sum()) - 1), 0.0)
+    itself = np.where(local, same.diagonal(axis1=1, axis2=2), False)
+    n_others = np.maximum(1, int(local.sum()) - local)
+    return (same[:, :, local].sum(axis=2) - itself) / n_others
+
+
+def _agreement(part: CallPart) -> np.ndarray:
+    """The same, 0 for a call: its label is not known before it."""
+    return np.where(part.is_call, 0.0, _agreement_of_all(part))
 
 
 FEATURES: Mapping[str, Callable[[CallPart], np.ndarray]] = {
@@ -47,6 +53,9 @@ FEATURES: Mapping[str, Callable[[CallPart], np.ndarray]] = {
     "action": lambda part: np.zeros((part.n, len(part.actions))),  # its identity, one-hot
 }
 """Name to values by example and action. All are known before any call."""
+
+AGREEMENT_OF_ALL = "agreement_of_all"
+"""Share of the other local actions that predict an action's label, for calls too: post-call."""
 
 NUMBER_OF = {"unc": "asr_unc", "len": "asr_len", "duration": "duration", "no_speech": "no_speech"}
 """The column of the examples table that a feature is."""
@@ -76,7 +85,7 @@ def feature_rows(
     """Columns by name, and their values for each example and action, unscaled.
 
     Args:
-        names: Keys of `FEATURES`.
+        names: Keys of `FEATURES`, or `AGREEMENT_OF_ALL` for a post-call policy.
         interactions: Add the product of each of `INTERACTING` with each action's identity.
 
     Raises:
@@ -98,7 +107,8 @@ def feature_rows(
             values += list(np.moveaxis(identity, 2, 0))
             continue
         columns.append(name)
-        values.append(FEATURES[name](part))
+        known = {**FEATURES, AGREEMENT_OF_ALL: _agreement_of_all}
+        values.append(known[name](part))
         if interactions and name in INTERACTING:
             columns += [f"{name}×{action.name}" for action in part.actions]
             values += list(np.moveaxis(identity * values[-1][..., None], 2, 0))

@@ -17,6 +17,7 @@ from otoscope.audits.call_value.contract import (
     sha256_of,
 )
 from otoscope.audits.call_value.parts import CallPart, fold_seeds, part_of, prompts_of
+from otoscope.audits.call_value.post_call import PostCall, fit_post_call
 from otoscope.audits.call_value.routing import doubt_of, threshold
 from otoscope.audits.call_value.schema import DEVELOPMENT, TRANSCRIPT, CallValueError
 from otoscope.audits.call_value.selector import FittedSelector, SelectorSettings, fit_selector
@@ -39,6 +40,7 @@ class Frozen:
         seeds: For each other fold assignment of encoders, `full` and `no_call`.
         repeats: The same for other folds of the selectors, by seed; of encoders too, in turn, where
             there are several fold assignments.
+        post_call: What is fitted with the answers of calls.
     """
 
     contract_sha256: str
@@ -48,6 +50,7 @@ class Frozen:
     selectors: Mapping[str, FittedSelector]
     seeds: Mapping[str, Mapping[str, FittedSelector]]
     repeats: Mapping[str, Mapping[str, FittedSelector]]
+    post_call: PostCall
 
     def at(self, route: Route) -> float:
         """The threshold of a route."""
@@ -66,6 +69,7 @@ class Frozen:
             "selectors": {name: own.as_json() for name, own in self.selectors.items()},
             "seeds": _stored(self.seeds),
             "repeats": _stored(self.repeats),
+            "post_call": self.post_call.as_json(),
         }
 
 
@@ -116,6 +120,7 @@ def fit_frozen(tables: CallTables, contract: Contract) -> Frozen:
         selectors=selectors,
         seeds=seeds,
         repeats=_repeats(tables, contract, prompts, {"": selectors} | seeds),
+        post_call=fit_post_call(part, len(contract.labels), contract.settings),
     )
 
 
@@ -190,7 +195,8 @@ def read_frozen(folder: Path, sha256: str) -> Frozen:
         raise CallValueError(f"{folder / FILE} was changed: its hash is {found}, not {sha256}")
     fitted = {name: FittedSelector.from_json(own) for name, own in record["selectors"].items()}
     by_seed = {key: _restored(record[key]) for key in ("seeds", "repeats")}
-    return Frozen(**record | {"selectors": fitted} | by_seed)
+    post_call = PostCall.from_json(record["post_call"])
+    return Frozen(**record | {"selectors": fitted, "post_call": post_call} | by_seed)
 
 
 def _prompt_scores(tables: CallTables, contract: Contract) -> dict[str, dict[str, int]]:

@@ -1,6 +1,6 @@
 """Every policy of a contract, applied to a part as it was frozen."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -10,6 +10,7 @@ from otoscope.audits.call_value.contract import FULL, NO_CALL, NO_CALL_MASK, Con
 from otoscope.audits.call_value.frozen import Frozen
 from otoscope.audits.call_value.ledger import needed
 from otoscope.audits.call_value.parts import CallPart
+from otoscope.audits.call_value.post_call import AGREEMENT, STACKED, PostCall
 from otoscope.audits.call_value.routing import follow, oracle
 from otoscope.audits.call_value.selector import FittedSelector, choose
 
@@ -55,7 +56,7 @@ def choosing(
 
 
 def frozen_policies(part: CallPart, contract: Contract, frozen: Frozen) -> list[CallPolicy]:
-    """Selectors, each action alone, routes and ablations. No label is read."""
+    """Selectors, each action alone, routes, ablations, post-call. No label is read."""
     made = [selecting(name, part, frozen.selectors[name]) for name in (FULL, NO_CALL)]
     made.append(masked(part, frozen.selectors[FULL]))
     for k, action in enumerate(part.actions):
@@ -69,7 +70,22 @@ def frozen_policies(part: CallPart, contract: Contract, frozen: Frozen) -> list[
         for name, fitted in frozen.selectors.items()
         if name not in (FULL, NO_CALL)
     ]
-    return made
+    return made + post_call_policies(part, frozen.post_call)
+
+
+def post_call_policies(part: CallPart, fitted: PostCall) -> list[CallPolicy]:
+    """Policies that read the answers of all calls, and so make them for every example.
+
+    The selector without calls reads local labels only; it is there to be compared with.
+    """
+    every = np.broadcast_to(part.is_call, part.predicted.shape)
+    made = []
+    for name, own in fitted.selectors.items():
+        policy = replace(selecting(name, part, own), role="post-call")
+        made.append(replace(policy, called=every) if name == AGREEMENT else policy)
+    local = _local(part, list(range(len(part.actions))))
+    predicted = fitted.stacked.predict(part)
+    return [*made, CallPolicy(STACKED, "post-call", predicted, None, every, local)]
 
 
 def selecting(name: str, part: CallPart, fitted: FittedSelector) -> CallPolicy:

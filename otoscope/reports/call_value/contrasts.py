@@ -8,6 +8,7 @@ import numpy as np
 
 from otoscope.audits.call_value.audit import CallAudit
 from otoscope.audits.call_value.contract import FULL, NO_CALL, NO_CALL_MASK
+from otoscope.audits.call_value.post_call import AGREEMENT, AGREEMENT_NO_CALL, STACKED
 from otoscope.reports.call_value.class_scores import PolicyF1
 from otoscope.reports.call_value.outcomes import is_clustered, policy_of, right_of
 from otoscope.reports.tables import ReportTable, TableColumn, with_interval
@@ -19,6 +20,7 @@ from otoscope.statistics.intervals import Interval, named_interval
 from otoscope.statistics.multiplicity import holm
 from otoscope.statistics.pairs import bootstrap_difference
 
+POST_CALL = ((AGREEMENT, AGREEMENT_NO_CALL), (STACKED, NO_CALL))
 ContrastRole = Literal["primary", "secondary", "exploratory", "post-call"]
 
 
@@ -46,7 +48,7 @@ class Contrast:
 
 
 def contrasts(audit: CallAudit, macro_f1: PolicyF1 | None = None) -> list[Contrast]:
-    """The declared tests in their order, then the other reading of No-call and ablations.
+    """The declared tests in their order, then the other reading of No-call, ablations, post-call.
 
     Args:
         macro_f1: Of all policies, where it is computed already.
@@ -58,7 +60,7 @@ def contrasts(audit: CallAudit, macro_f1: PolicyF1 | None = None) -> list[Contra
         for name in names
         if policy_of(audit, name).role == "ablation" and name.startswith(FULL)
     ]
-    more = [pair for pair in [(FULL, NO_CALL_MASK), *ablations] if pair not in declared]
+    more = [pair for pair in [(FULL, NO_CALL_MASK), *ablations, *POST_CALL] if pair not in declared]
     found = {pair: _evidence(audit, *pair) for pair in (*declared, *more)}
     adjusted = dict(
         zip(declared, holm(np.array([found[pair].p_value for pair in declared])), strict=True)

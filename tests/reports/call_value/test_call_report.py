@@ -74,7 +74,7 @@ def test_holm_is_over_declared_tests_only(audit):
     assert [own.adjusted is not None for own in made] == [True] * n_tests + [False] * (
         len(made) - n_tests
     )
-    assert {own.role for own in made[n_tests:]} == {"exploratory"}
+    assert {own.role for own in made[n_tests:]} == {"exploratory", "post-call"}
     smallest = min(made[:n_tests], key=lambda own: own.evidence.p_value)
     assert smallest.adjusted == pytest.approx(min(1, n_tests * smallest.evidence.p_value))
 
