@@ -15,6 +15,7 @@ REPORTS: Registry[str] = Registry(
     {
         "perception": "otoscope.reports.perception.report:report",
         "meld": "otoscope.reports.meld:report",
+        "labels": "otoscope.reports.labels:report",
     },
 )
 """Name of an audit, as in run.json, to `module:function`."""

@@ -73,6 +73,8 @@ class ComparedRun:
 class ComparedGroup:
     """One category of one prompt; None stands for all of them.
 
+    Of runs about two splits, a split stands in the category's place.
+
     Attributes:
         counts: Of the four outcomes.
         n_clusters: Sources, or rows where a source is not known.
@@ -245,7 +247,8 @@ def _compared(run: str, n_planned: int, answers: pd.DataFrame) -> ComparedRun:
 
 def _groups(pairing: Pairing, a: pd.DataFrame, b: pd.DataFrame) -> tuple[ComparedGroup, ...]:
     correct_first, correct_second, clusters = is_correct(a), is_correct(b), sources_of(a)
-    categories = a["category"].map(lambda name: name or "no category")
+    column = "split" if "split" in a else "category"  # never both splits as one
+    categories = a[column].map(lambda name: name or "no category")
     tested: dict[tuple[str | None, str | None], np.ndarray] = {}
     sums: dict[tuple[str | None, str | None], np.ndarray] = {}
     if pairing.by == "question_id" and a["prompt_name"].nunique() > 1:

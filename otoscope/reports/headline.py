@@ -10,6 +10,7 @@ HEADLINES: Registry[str] = Registry(
     {
         "perception": "otoscope.reports.perception.scores:main_scores",
         "meld": "otoscope.reports.meld:main_scores",
+        "labels": "otoscope.reports.labels:main_scores",
     },
 )
 """Name of an audit to `module:function`, from a run folder to a table whose first row counts."""

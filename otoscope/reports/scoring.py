@@ -131,8 +131,8 @@ def with_effect(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def sources_of(answers: pd.DataFrame) -> np.ndarray:
-    """The source of each clip; a clip without one is its own."""
-    sources = answers["source_id"]
+    """What each clip is clustered by: its cluster, or its source; without one it is its own."""
+    sources = answers["cluster_id" if "cluster_id" in answers else "source_id"]
     return sources.where(sources.notna(), answers["id"]).to_numpy(str)
 
 

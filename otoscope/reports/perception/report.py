@@ -14,7 +14,7 @@ from otoscope.reports.parse_audit import doubtful_answers
 from otoscope.reports.perception.findings import findings
 from otoscope.reports.perception.page import page_values
 from otoscope.reports.perception.reading import PerceptionRun, read_perception
-from otoscope.reports.perception.samples import players, sample_table, samples_of_all
+from otoscope.reports.samples import players, sample_table, samples_of_all
 from otoscope.reports.tables import in_markdown
 from otoscope.reports.writing import report_folder, write_report
 

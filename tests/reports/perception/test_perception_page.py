@@ -13,7 +13,7 @@ from otoscope.errors import InputError
 from otoscope.reports import embedded_audio, strips
 from otoscope.reports.perception.reading import read_perception
 from otoscope.reports.perception.report import report
-from otoscope.reports.perception.samples import samples_of
+from otoscope.reports.samples import samples_of
 from tests.reports.perception.tiny_runs import answer_line, eight_and_four, row, write_run
 
 NASTY = "</script><b>bold</b> & \"quoted\" 'x' {{ 7 * 7 }} <img src=x onerror=alert(1)>"

@@ -11,8 +11,7 @@ import pandas as pd
 from otoscope.audits.items import Items, open_items
 from otoscope.audits.opening import DatasetError, DatasetLike
 from otoscope.reports.embedded_audio import SampleAudio, embedded
-from otoscope.reports.perception.reading import PerceptionRun
-from otoscope.reports.scoring import OUTCOMES, UNSCORED
+from otoscope.reports.scoring import OUTCOMES, UNSCORED, ScoredRun
 from otoscope.reports.tables import ReportTable, TableColumn
 
 FAILURES_FIRST = ("failed", "refused", "filtered", "unparsed", "wrong", UNSCORED, "correct")
@@ -22,7 +21,7 @@ DEFAULT = "default"
 
 
 def samples_of(
-    run: PerceptionRun, *, n_each: int = N_EACH, known: Collection[str] = ()
+    run: ScoredRun, *, n_each: int = N_EACH, known: Collection[str] = ()
 ) -> pd.DataFrame:
     """Some answers of each outcome, the failures first; unanswered questions have nothing to show.
 
@@ -42,7 +41,7 @@ def samples_of(
     return run.answers.loc[chosen]
 
 
-def samples_of_all(runs: Sequence[PerceptionRun]) -> list[pd.DataFrame]:
+def samples_of_all(runs: Sequence[ScoredRun]) -> list[pd.DataFrame]:
     """The samples of every run; as far as possible all about the same clips."""
     chosen: list[pd.DataFrame] = []
     for run in runs:
@@ -67,7 +66,7 @@ def _varied(answers: pd.DataFrame, n: int) -> list[int]:
     return chosen
 
 
-def sample_table(runs: Sequence[PerceptionRun], chosen: Sequence[pd.DataFrame]) -> ReportTable:
+def sample_table(runs: Sequence[ScoredRun], chosen: Sequence[pd.DataFrame]) -> ReportTable:
     """The chosen answers of every run as a table; its rows have more than it shows."""
     return ReportTable(
         "samples",
