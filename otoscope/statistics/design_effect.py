@@ -1,5 +1,7 @@
 """Design effect: variance inflation by clusters."""
 
+import math
+
 import numpy as np
 from jaxtyping import Bool, Shaped
 
@@ -38,3 +40,14 @@ def paired_design_effect(
         return 1.0
     of_cluster = np.bincount(member, weights=excess)
     return n_clusters / (n_clusters - 1) * float(of_cluster @ of_cluster) / independent
+
+
+def effective_size(n: int, design_effect: float) -> int | None:
+    """How many independent examples `n` clustered ones count as; never more, None where unknown.
+
+    >>> effective_size(240, 1.5), effective_size(240, 0.9), effective_size(240, math.nan)
+    (160, 240, None)
+
+    Source: L. Kish (1965), Survey Sampling, section 8.2.
+    """
+    return None if math.isnan(design_effect) else round(n / max(1.0, design_effect))

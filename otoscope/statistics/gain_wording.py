@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Shaped
 
-from otoscope.statistics.design_effect import paired_design_effect
+from otoscope.statistics.design_effect import effective_size, paired_design_effect
 from otoscope.statistics.exact_power import minimum_detectable_gain
 from otoscope.statistics.intervals import Interval
 from otoscope.statistics.method_names import CLUSTERED_T, SIGN_FLIP, TANGO
@@ -30,7 +30,9 @@ class GainEvidence(NamedTuple):
         p_value: Of "both are right equally often", as it is or adjusted for several tests.
         margin: Largest difference, in either direction, that counts as none.
         minimum_detectable: Smallest gain found with power 80 % at this share of discordant
-            examples; NaN where there is none.
+            examples; NaN where there is none, or where the effective number is unknown.
+        n_effective: Independent examples that those count as, which is what power is computed
+            for; None where it is unknown, as with one cluster.
     """
 
     counts: PairedCounts
@@ -41,6 +43,7 @@ class GainEvidence(NamedTuple):
     test_name: str
     margin: float
     minimum_detectable: float
+    n_effective: int | None
 
     @property
     def within_margin(self) -> bool:
@@ -62,7 +65,8 @@ def evidence_of_counts(counts: PairedCounts, *, margin: float = MARGIN) -> GainE
         p_value=mcnemar_exact(counts),
         test_name="exact McNemar",
         margin=margin,
-        minimum_detectable=_detectable(counts, 1.0),
+        minimum_detectable=_detectable(counts, counts.n),
+        n_effective=counts.n,
     )
 
 
@@ -81,7 +85,7 @@ def evidence_of_answers(
     counts = paired_counts(first, second)
     if clusters is None or len(np.unique(clusters)) == len(clusters):
         return evidence_of_counts(counts, margin=margin)
-    effect = paired_design_effect(first, second, clusters)
+    n = effective_size(counts.n, paired_design_effect(first, second, clusters))
     return GainEvidence(
         counts=counts,
         two_sided=paired_difference(first, second, clusters),
@@ -90,17 +94,16 @@ def evidence_of_answers(
         p_value=cluster_sign_flip(first, second, clusters).p_value,
         test_name=SIGN_FLIP,
         margin=margin,
-        minimum_detectable=_detectable(counts, effect),
+        minimum_detectable=_detectable(counts, n),
+        n_effective=n,
     )
 
 
-def _detectable(counts: PairedCounts, design_effect: float) -> float:
-    if counts.n == 0 or math.isnan(design_effect):
+def _detectable(counts: PairedCounts, n_effective: int | None) -> float:
+    if not n_effective:
         return math.nan
     share = (counts.only_first + counts.only_second) / counts.n
-    return minimum_detectable_gain(
-        round(counts.n / max(1.0, design_effect)), discordant_share=share, alpha=ALPHA
-    )
+    return minimum_detectable_gain(n_effective, discordant_share=share, alpha=ALPHA)
 
 
 def gain_sentences(
@@ -152,7 +155,13 @@ def _power(evidence: GainEvidence) -> str:
     n_discordant = evidence.counts.only_first + evidence.counts.only_second
     if not n_discordant:
         return "Without discordant examples the power of the test is unknown."
+    if evidence.n_effective is None:
+        return "With one cluster the power of the test is unknown."
     share = f"With {100 * n_discordant / evidence.counts.n:.1f} % discordant examples"
+    if evidence.n_effective < evidence.counts.n:
+        share += (
+            f" of {evidence.counts.n}, which in their clusters count as {evidence.n_effective},"
+        )
     if math.isnan(evidence.minimum_detectable):
         return f"{share} the test finds no gain, whatever its size, with a probability of 80 %."
     least = _up(evidence.minimum_detectable)

@@ -89,3 +89,21 @@ def test_clusters_change_interval_test_and_words():
     assert "are right only by A" in text
     alone = evidence_of_answers(first, second, np.arange(120))
     assert alone == evidence_of_answers(first, second)
+
+
+def test_power_counts_copies_within_a_cluster_once():
+    """240 examples in pairs of equals: 120 clusters, a design effect of 2 · 120/119."""
+    once = np.arange(120)
+    first, second = np.repeat(once < 108, 2), np.repeat((once >= 12) & (once < 114), 2)
+    evidence = evidence_of_answers(first, second, np.repeat(once, 2))
+    assert evidence.n_effective == 119
+    alone = evidence_of_counts(PairedCounts(82 + 14, 12, 6, 5))  # 119 examples, 15 % discordant
+    assert evidence.minimum_detectable == pytest.approx(alone.minimum_detectable, abs=0.003)
+    text = gain_sentences(evidence)
+    assert "With 15.0 % discordant examples of 240, which in their clusters count as 119," in text
+
+
+def test_power_within_one_cluster_is_unknown():
+    evidence = evidence_of_answers(np.arange(4) < 3, np.arange(4) < 2, np.zeros(4))
+    assert evidence.n_effective is None
+    assert "With one cluster the power of the test is unknown." in gain_sentences(evidence)

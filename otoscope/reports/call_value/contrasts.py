@@ -13,6 +13,7 @@ from otoscope.reports.call_value.class_scores import PolicyF1
 from otoscope.reports.call_value.outcomes import is_clustered, policy_of, right_of
 from otoscope.reports.tables import ReportTable, TableColumn, with_interval
 from otoscope.statistics.cluster_bootstrap import bootstrap_clusters
+from otoscope.statistics.design_effect import effective_size, paired_design_effect
 from otoscope.statistics.equivalence import equivalence
 from otoscope.statistics.exact_power import mcnemar_power
 from otoscope.statistics.gain_wording import GainEvidence, evidence_of_answers, gain_sentences
@@ -225,11 +226,22 @@ def verdict(audit: CallAudit, made: list[Contrast]) -> list[str]:
     oracle, local = right_of(audit, "oracle"), right_of(audit, "oracle without calls")
     room = int(np.sum(wrong & oracle))
     only_calls = int(np.sum(oracle & ~local))
-    power = mcnemar_power(n, discordant_share=room / n, difference=room / n) if room else 0.0
     sentences.append(
         f"There was room for {room} of {n} examples ({100 * room / n:.1f} points): no_call is "
         f"wrong there and some action is right; {only_calls} of all examples only a call gets "
-        f"right. A policy that gained all of them and lost none would be detected with a "
-        f"probability of {_per_cent(power)} %."
+        f"right. {_power(oracle | ~wrong, ~wrong, audit.holdout.clusters)}"
     )
     return sentences
+
+
+def _power(best: np.ndarray, own: np.ndarray, clusters: np.ndarray) -> str:
+    """Whether the largest possible gain would be detected; with clusters, by what they count as."""
+    n, room = len(own), int(np.sum(best & ~own))
+    every = len(np.unique(clusters)) == n
+    n_effective = n if every else effective_size(n, paired_design_effect(best, own, clusters))
+    start = "A policy that gained all of them and lost none would be detected"
+    if n_effective is None:
+        return f"{start} with an unknown probability: all examples are one cluster."
+    power = mcnemar_power(n_effective, discordant_share=room / n, difference=room / n)
+    less = f" ({n} examples in their clusters count as {n_effective})" * (n_effective < n)
+    return f"{start} with a probability of {_per_cent(power)} %{less}."
