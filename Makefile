@@ -50,6 +50,7 @@ bench: $(VENV)/ready  ## Speed and memory against the plain reference
 	$(BIN)/python -m benchmarks.run_overhead
 	$(BIN)/python -m benchmarks.extract
 	$(BIN)/python -m benchmarks.probes
+	$(BIN)/python -m benchmarks.encoders
 	$(BIN)/python -m benchmarks.head_from_states
 
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt

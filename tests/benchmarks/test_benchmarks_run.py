@@ -8,8 +8,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TESTED_ELSEWHERE = {
-    "encoder_layers", "encoder_report", "encoder_states", "leakage_and_transfer", "real_speech",
-    "recordings", "relabelling",
+    "encoder_layers", "encoder_report", "encoder_states", "human_sounds", "leakage_and_transfer",
+    "real_speech", "recordings", "relabelling",
 }  # fmt: skip
 ONE_GRADIENT = "('volume',)"
 
@@ -18,6 +18,8 @@ SIZES = {
     "b.SPAN = type(b.SPAN)(6400, 25600)",
     "measuring": "b.SAMPLING_RATE, b.SPEECH_S, b.N_ROUNDS, b.N_CONDITIONS = 8000, 1.0, 1, 1; "
     f"b.PUBLISHED_CATEGORIES = {ONE_GRADIENT}",
+    "encoders": "b.N_CLIPS, b.N_ROUNDS, b.LENGTHS_S, b.BATCH = 2, 1, (0.2, 0.3), 2; "
+    "b.WAVLM = {'hidden_size': 16, 'num_hidden_layers': 1, 'num_attention_heads': 2}",
     "bootstrap": "b.N_PAIRS, b.N_DRAWS, b.N_ROUNDS, b.N_ANSWERS = 60, 50, 1, 200",
     "scoring": "b.N_SOURCES, b.N_ROUNDS = 2, 1",
     "call_value": "b.N_DEVELOPMENT, b.N_HOLDOUT, b.N_LARGE = 60, 30, 90; b.N_PLAIN = 9",
