@@ -9,8 +9,15 @@ from typing import Any
 
 from otoscope.audits.call_value.features import validate_features
 from otoscope.audits.call_value.parts import CallAction, in_order
-from otoscope.audits.call_value.post_call import AGREEMENT, AGREEMENT_NO_CALL, STACKED
-from otoscope.audits.call_value.schema import GENERATIVE, KINDS, SPLITS, CallValueError
+from otoscope.audits.call_value.schema import (
+    AGREEMENT,
+    AGREEMENT_NO_CALL,
+    GENERATIVE,
+    KINDS,
+    SPLITS,
+    STACKED,
+    CallValueError,
+)
 from otoscope.audits.call_value.selector import SelectorSettings
 from otoscope.audits.call_value.tables import CallTables
 
@@ -110,7 +117,8 @@ KEYS = (
     "folds", "seed", "routes", "primary", "tests", "margin", "alpha", "draws", "allocated",
 )  # fmt: skip
 
-OPTIONAL_KEYS = ("repeats", "parsed", "prompt_examples", "needs", "notes")
+LAMBDA_FROM = ("cross_fitted", "in_sample")
+OPTIONAL_KEYS = ("lambda_from", "repeats", "parsed", "prompt_examples", "needs", "notes")
 """`parsed` and `prompt_examples` are read by `contract_checks`; `needs` is of `components`; `notes`
 are for people."""
 
@@ -125,6 +133,8 @@ def _contract(record: Any) -> Contract:
         raise CallValueError(f"contract: {unknown[0]!r} is unknown; there are {', '.join(known)}")
     if record["schema"] != SCHEMA:
         raise CallValueError(f"contract: schema is {record['schema']!r}, not {SCHEMA}")
+    if (lambda_from := record.get("lambda_from", LAMBDA_FROM[0])) not in LAMBDA_FROM:
+        raise CallValueError(f"contract: lambda_from is {lambda_from!r}, not one of {LAMBDA_FROM}")
     try:
         made = Contract(
             task=str(record["task"]),
@@ -143,6 +153,7 @@ def _contract(record: Any) -> Contract:
                 lambdas=tuple(map(float, record["lambdas"])),
                 n_folds=int(record["folds"]),
                 seed=int(record["seed"]),
+                in_sample=lambda_from == "in_sample",
             ),
             routes=tuple(
                 Route(

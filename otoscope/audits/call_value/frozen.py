@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from otoscope.atomic import write_json
+from otoscope.audits.call_value.cascade import Cascade, fit_cascade
 from otoscope.audits.call_value.contract import (
     FULL,
     NO_CALL,
@@ -18,7 +19,7 @@ from otoscope.audits.call_value.contract import (
 )
 from otoscope.audits.call_value.parts import CallPart, fold_seeds, part_of, prompts_of
 from otoscope.audits.call_value.post_call import PostCall, fit_post_call
-from otoscope.audits.call_value.routing import doubt_of, threshold
+from otoscope.audits.call_value.routing import doubt_of, follow, threshold
 from otoscope.audits.call_value.schema import DEVELOPMENT, TRANSCRIPT, CallValueError
 from otoscope.audits.call_value.selector import FittedSelector, SelectorSettings, fit_selector
 from otoscope.audits.call_value.tables import CallTables
@@ -54,10 +55,7 @@ class Frozen:
 
     def at(self, route: Route) -> float:
         """The threshold of a route."""
-        stored = self.thresholds[route.name]
-        if stored is not None:
-            return stored
-        return np.inf if route.budget >= 1 else -np.inf
+        return at_of(self.thresholds, route)
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as plain data."""
@@ -112,15 +110,18 @@ def fit_frozen(tables: CallTables, contract: Contract) -> Frozen:
         seeds[seed] = {name: fit_selector(*plan[name]) for name in (FULL, NO_CALL)}
     plans = selector_plan(part, contract.settings)
     selectors = {name: fit_selector(*plan) for name, plan in plans.items()}
+    thresholds = {route.name: _threshold(part, route) for route in contract.routes}
     return Frozen(
         contract_sha256=contract.sha256,
         prompts=prompts,
         prompt_scores=scores,
-        thresholds={route.name: _threshold(part, route) for route in contract.routes},
+        thresholds=thresholds,
         selectors=selectors,
         seeds=seeds,
         repeats=_repeats(tables, contract, prompts, {"": selectors} | seeds),
-        post_call=fit_post_call(part, len(contract.labels), contract.settings),
+        post_call=fit_post_call(
+            part, len(contract.labels), contract.settings, _cascades(part, contract, thresholds)
+        ),
     )
 
 
@@ -209,6 +210,25 @@ def _prompt_scores(tables: CallTables, contract: Contract) -> dict[str, dict[str
             )
             scores.setdefault(action.name, {})[name] = int(part.correct.sum())
     return scores
+
+
+def _cascades(
+    part: CallPart, contract: Contract, thresholds: Mapping[str, float | None]
+) -> tuple[Cascade, ...]:
+    assert part.gold is not None
+    made = (
+        fit_cascade(part, r, follow(r, part, at_of(thresholds, r)), gold=part.gold)
+        for r in contract.routes
+    )
+    return tuple(own for own in made if own is not None)
+
+
+def at_of(thresholds: Mapping[str, float | None], route: Route) -> float:
+    """The threshold of a route; budgets of 0 and 1 are stored as None."""
+    stored = thresholds[route.name]
+    if stored is not None:
+        return stored
+    return np.inf if route.budget >= 1 else -np.inf
 
 
 def _threshold(part: CallPart, route: Route) -> float | None:

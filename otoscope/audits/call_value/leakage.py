@@ -189,7 +189,7 @@ def _poisoned(tables: CallTables, contract: Contract, frozen: Frozen) -> Check:
     poisoned = tables.predictions.copy()
     calls = poisoned["kind"] == GENERATIVE
     poisoned.loc[calls, "label"] = None
-    poisoned.loc[calls, ["conf", "margin", *COSTS]] = np.nan
+    poisoned.loc[calls, ["conf", "margin", "logprob", *COSTS]] = np.nan
     made = []
     for predictions in (tables.predictions, poisoned):
         own = replace(tables, predictions=predictions)

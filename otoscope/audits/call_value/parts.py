@@ -63,6 +63,7 @@ class CallPart:
         components: What several actions may share, see `components.with_components`.
         component_costs: By column of cost, of each example and component.
         needs: Which components each action consists of.
+        logprob: Of the label that a call predicted, for post-call policies; NaN where unknown.
     """
 
     actions: tuple[CallAction, ...]
@@ -77,6 +78,7 @@ class CallPart:
     components: tuple[str, ...] = ()
     component_costs: Mapping[str, Float[np.ndarray, "n n_components"]] = field(default_factory=dict)
     needs: Bool[np.ndarray, "n_actions n_components"] | None = None
+    logprob: Float[np.ndarray, "n n_actions"] | None = None
 
     @property
     def n(self) -> int:
@@ -118,6 +120,7 @@ class CallPart:
             margin=self.margin[:, kept],
             costs={name: values[:, kept] for name, values in self.costs.items()},
             needs=None if self.needs is None else self.needs[kept],
+            logprob=None if self.logprob is None else self.logprob[:, kept],
         )
 
     def rows(self, kept: np.ndarray) -> "CallPart":
@@ -133,6 +136,7 @@ class CallPart:
             numbers={name: values[kept] for name, values in self.numbers.items()},
             costs={name: values[kept] for name, values in self.costs.items()},
             component_costs={n: values[kept] for n, values in self.component_costs.items()},
+            logprob=None if self.logprob is None else self.logprob[kept],
         )
 
     def local(self) -> "CallPart":
@@ -193,6 +197,7 @@ def part_of(
             if name in examples
         },
         costs={name: column(name) for name in COSTS},
+        logprob=np.where(calls, column("logprob"), np.nan),
     )
 
 

@@ -6,12 +6,14 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Int
 
+from otoscope.audits.call_value.cascade import accepted
 from otoscope.audits.call_value.contract import FULL, NO_CALL, NO_CALL_MASK, Contract
 from otoscope.audits.call_value.frozen import Frozen
 from otoscope.audits.call_value.ledger import needed
 from otoscope.audits.call_value.parts import CallPart
-from otoscope.audits.call_value.post_call import AGREEMENT, STACKED, PostCall
+from otoscope.audits.call_value.post_call import PostCall
 from otoscope.audits.call_value.routing import follow, oracle
+from otoscope.audits.call_value.schema import AGREEMENT, STACKED
 from otoscope.audits.call_value.selector import FittedSelector, choose
 
 PolicyRole = Literal["selector", "single", "route", "ablation", "oracle", "post-call"]
@@ -70,6 +72,14 @@ def frozen_policies(part: CallPart, contract: Contract, frozen: Frozen) -> list[
         for name, fitted in frozen.selectors.items()
         if name not in (FULL, NO_CALL)
     ]
+    routes = {route.name: route for route in contract.routes}
+    for own in frozen.post_call.cascades:
+        route = routes[own.route]
+        taken = follow(route, part, frozen.at(route))
+        policy = choosing(own.name, "post-call", part, taken, frozenset([route.first]))
+        kept = accepted(part, route, taken, own.accept)
+        label = part.predicted[np.arange(part.n), kept]
+        made.append(replace(policy, predicted=label, chosen=kept))  # rejected calls are paid for
     return made + post_call_policies(part, frozen.post_call)
 
 

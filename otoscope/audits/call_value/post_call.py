@@ -15,13 +15,13 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn.linear_model import LogisticRegression
 
+from otoscope.audits.call_value.cascade import Cascade
 from otoscope.audits.call_value.features import AGREEMENT_OF_ALL
 from otoscope.audits.call_value.folds import example_folds
 from otoscope.audits.call_value.parts import CallPart
+from otoscope.audits.call_value.schema import AGREEMENT, AGREEMENT_NO_CALL
 from otoscope.audits.call_value.selector import FittedSelector, SelectorSettings, fit_selector
 
-AGREEMENT, AGREEMENT_NO_CALL = "post-call agreement", "post-call agreement, no_call"
-STACKED = "post-call stacked"
 MOST_ITERATIONS = 1000
 
 
@@ -65,16 +65,18 @@ class StackedModel:
 
 @dataclass(frozen=True)
 class PostCall:
-    """What is fitted with the answers of calls: selectors by name, and stacked fusion."""
+    """What is fitted with the answers of calls: selectors by name, stacked fusion, cascades."""
 
     selectors: Mapping[str, FittedSelector]
     stacked: StackedModel
+    cascades: tuple[Cascade, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as plain data."""
         return {
             "selectors": {name: own.as_json() for name, own in self.selectors.items()},
             "stacked": self.stacked.as_json(),
+            "cascades": [own.as_json() for own in self.cascades],
         }
 
     @classmethod
@@ -84,6 +86,7 @@ class PostCall:
         return cls(
             {name: FittedSelector.from_json(own) for name, own in selectors},
             StackedModel.from_json(stored["stacked"]),
+            tuple(Cascade(**own) for own in stored["cascades"]),
         )
 
 
@@ -98,8 +101,10 @@ def stacked_rows(part: CallPart, n_labels: int) -> Float[np.ndarray, "n n_column
     return np.concatenate([labels.reshape(part.n, -1), local.reshape(part.n, -1)], axis=1)
 
 
-def fit_post_call(part: CallPart, n_labels: int, settings: SelectorSettings) -> PostCall:
-    """Fits all on development examples.
+def fit_post_call(
+    part: CallPart, n_labels: int, settings: SelectorSettings, cascades: tuple[Cascade, ...] = ()
+) -> PostCall:
+    """Fits selectors and fusion on development examples.
 
     Raises:
         CallValueError: Fewer clusters than folds, or a feature without its column.
@@ -111,6 +116,7 @@ def fit_post_call(part: CallPart, n_labels: int, settings: SelectorSettings) -> 
             AGREEMENT_NO_CALL: fit_selector(part.local(), knowing),
         },
         fit_stacked(part, n_labels, settings),
+        cascades,
     )
 
 

@@ -5,9 +5,12 @@ A run's answers become the predictions of one generative action, a prompt varian
 that two runs, or a run and a table, that disagree about a label are found.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from scipy.special import logsumexp
 
 from otoscope.audits.call_value.schema import GENERATIVE, CallValueError
 from otoscope.audits.call_value.tables import GivenTable
@@ -86,6 +89,7 @@ def _prediction(
         "kind": GENERATIVE,
         "label": parsed.label if parsed else None,
         "parse_status": parsed.rule if parsed else row["status"],
+        "logprob": _logprob(row["logprobs"], parsed.label) if parsed else None,
         "prompt_id": row["prompt_name"],
         "wall_s": None if simulated else row["wall_s"],
         "tokens": None if None in tokens else sum(tokens),
@@ -94,6 +98,14 @@ def _prediction(
         "revision": str(about.get("model") or ""),
         "simulated": 1 if simulated else None,
     }
+
+
+def _logprob(stored: str | None, label: str | None) -> float | None:
+    """Log-probability of a label among those that have one; None where it has none."""
+    scores = json.loads(stored) if stored else {}
+    if label not in scores:
+        return None
+    return float(scores[label] - logsumexp(list(scores.values())))
 
 
 def _example(row: Mapping[str, Any]) -> dict[str, Any]:

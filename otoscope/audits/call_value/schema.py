@@ -21,6 +21,10 @@ KINDS = (TRANSCRIPT, ENCODER, GENERATIVE)
 SIMULATED = "simulated"
 """In the name of an action whose predictions were not made by a model."""
 
+AGREEMENT, AGREEMENT_NO_CALL = "post-call agreement", "post-call agreement, no_call"
+STACKED = "post-call stacked"
+"""Names of policies that read what calls return."""
+
 UNPARSED = -1
 """Index of a prediction without a label: never correct."""
 

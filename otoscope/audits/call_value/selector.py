@@ -30,7 +30,11 @@ TOLERANCE = 1e-8
 
 @dataclass(frozen=True)
 class SelectorSettings:
-    """How selectors are fitted; all in the contract."""
+    """How selectors are fitted; all in the contract.
+
+    Attributes:
+        in_sample: Select λ on probabilities of the examples that the model was fitted to.
+    """
 
     features: tuple[str, ...]
     interactions: bool
@@ -38,6 +42,7 @@ class SelectorSettings:
     lambdas: tuple[float, ...]
     n_folds: int
     seed: int
+    in_sample: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class FittedSelector:
     """A model, the λ selected for it, and what was seen of λ on development examples.
 
     Attributes:
-        curve: For each λ: `lambda`, `n_correct`, `n_calls`, cross-fitted.
+        curve: For each λ: `lambda`, `n_correct`, `n_calls`, as it was selected.
         n_correct: Of the selected λ, cross-fitted; `n_correct_in_sample` by the final model.
     """
 
@@ -184,21 +189,23 @@ def fit_selector(
 ) -> FittedSelector:
     """The selector of a development part, with λ selected on cross-fitted probabilities.
 
+    Or in sample, if the settings say so; `n_correct` is cross-fitted all the same.
+
     Args:
         model: Of the same part and settings, where it is fitted already; folds do not change it.
 
     Raises:
         CallValueError: Fewer clusters than folds, or a feature without its column.
     """
-    weight, curve = select(part, cross_fitted(part, settings), settings.lambdas)
     model = model or fit_model(part, settings)
-    chosen = choose(model.probabilities(part), part, weight)
-    at = next(row for row in curve if row["lambda"] == weight)
+    own, crossed = model.probabilities(part), cross_fitted(part, settings)
+    weight, curve = select(part, own if settings.in_sample else crossed, settings.lambdas)
+    rows = np.arange(part.n)
     return FittedSelector(
         model=model,
         weight_of_cost=weight,
         curve=tuple(curve),
-        n_correct=at["n_correct"],
-        n_correct_in_sample=int(part.correct[np.arange(part.n), chosen].sum()),
+        n_correct=int(part.correct[rows, choose(crossed, part, weight)].sum()),
+        n_correct_in_sample=int(part.correct[rows, choose(own, part, weight)].sum()),
         n=part.n,
     )

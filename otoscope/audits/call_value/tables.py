@@ -125,7 +125,7 @@ def read_call_tables(
     task = _one_task(examples)
     table = _examples_frame(examples, {row["example_id"] for row in predictions})
     made = pd.DataFrame(predictions)
-    for column in ("label", "conf", "margin", "fold", "fold_seed", "prompt_id", *COSTS):
+    for column in ("label", "conf", "margin", "logprob", "fold", "fold_seed", "prompt_id", *COSTS):
         if column not in made:
             made[column] = None
     known = set(labels) if labels is not None else label_set(table, made)
@@ -225,8 +225,9 @@ def _prediction(where: str, row: Mapping[str, Any]) -> dict[str, Any]:
     if _is_simulated(where, row) and SIMULATED not in made["action"]:
         made["action"] = f"{made['action']} ({SIMULATED})"
     costs = {key: _number(where, key, row[key]) for key in COSTS if key in row}
-    if made["kind"] == GENERATIVE:  # what a call returns beside its label is never read
-        return made | costs
+    if made["kind"] == GENERATIVE:  # beside its label only `logprob`, for post-call policies
+        known = {"logprob": _number(where, "logprob", row["logprob"])} if "logprob" in row else {}
+        return made | costs | known
     if "conf" not in row and "scores" not in row:
         raise CallValueError(f"{where}: {made['action']!r} has neither conf nor scores")
     scores = _scores(where, row["scores"]) if "scores" in row else None

@@ -8,7 +8,7 @@ import numpy as np
 
 from otoscope.audits.call_value.audit import CallAudit
 from otoscope.audits.call_value.contract import FULL, NO_CALL, NO_CALL_MASK
-from otoscope.audits.call_value.post_call import AGREEMENT, AGREEMENT_NO_CALL, STACKED
+from otoscope.audits.call_value.schema import AGREEMENT, AGREEMENT_NO_CALL, STACKED
 from otoscope.reports.call_value.class_scores import PolicyF1
 from otoscope.reports.call_value.outcomes import is_clustered, policy_of, right_of
 from otoscope.reports.tables import ReportTable, TableColumn, with_interval
@@ -61,7 +61,12 @@ def contrasts(audit: CallAudit, macro_f1: PolicyF1 | None = None) -> list[Contra
         for name in names
         if policy_of(audit, name).role == "ablation" and name.startswith(FULL)
     ]
-    more = [pair for pair in [(FULL, NO_CALL_MASK), *ablations, *POST_CALL] if pair not in declared]
+    cascades = [(own.name, own.route) for own in audit.frozen.post_call.cascades]
+    more = [
+        pair
+        for pair in [(FULL, NO_CALL_MASK), *ablations, *POST_CALL, *cascades]
+        if pair not in declared
+    ]
     found = {pair: _evidence(audit, *pair) for pair in (*declared, *more)}
     adjusted = dict(
         zip(declared, holm(np.array([found[pair].p_value for pair in declared])), strict=True)

@@ -213,6 +213,7 @@ def test_the_prompt_is_chosen_on_development_examples(tmp_path):
         ({"tests": [["full", "nobody"]]}, "no policy is named 'nobody'"),
         ({"tests": [["full", "wavlm"]]}, "tests lack the primary contrast"),
         ({"folds": 1}, "folds: at least 2"),
+        ({"lambda_from": "test"}, "lambda_from is 'test', not one of"),
         ({"margin": 3}, "margin lies between 0 and 1"),
         ({"alpha": 0.1}, "alpha is 0.05, the level of every interval"),
         ({"lambdas": []}, "lambdas: at least one"),

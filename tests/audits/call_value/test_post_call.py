@@ -9,14 +9,11 @@ from otoscope.audits.call_value.audit import audit_calls
 from otoscope.audits.call_value.features import AGREEMENT_OF_ALL, feature_rows, validate_features
 from otoscope.audits.call_value.parts import CallAction, CallPart
 from otoscope.audits.call_value.post_call import (
-    AGREEMENT,
-    AGREEMENT_NO_CALL,
-    STACKED,
     StackedModel,
     fit_stacked,
     stacked_rows,
 )
-from otoscope.audits.call_value.schema import CallValueError
+from otoscope.audits.call_value.schema import AGREEMENT, AGREEMENT_NO_CALL, STACKED, CallValueError
 from otoscope.audits.call_value.selector import SelectorSettings
 from otoscope.reports.call_value.contrasts import contrasts
 from tests.audits.call_value.call_tables import write_contract, write_tables

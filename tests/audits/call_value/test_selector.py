@@ -185,3 +185,13 @@ def test_no_feature_reads_what_a_call_returns():
         clean = feature_rows(part, list(FEATURES), interactions=interactions)[1]
         other = feature_rows(poisoned, list(FEATURES), interactions=interactions)[1]
         np.testing.assert_array_equal(clean, other)
+
+
+def test_lambda_in_sample_is_selected_by_the_final_model():
+    """Few examples and a weak penalty: what the model was fitted to looks better than it is."""
+    part, weak = make_part(30), settings(interactions=True, inverse_penalty=1e4)
+    crossed, own = (fit_selector(part, replace(weak, in_sample=k)) for k in (False, True))
+    weight, curve = select(part, fit_model(part, weak).probabilities(part), LAMBDAS)
+    assert (own.weight_of_cost, list(own.curve)) == (weight, curve)
+    assert max(row["n_correct"] for row in curve) == own.n_correct_in_sample > own.n_correct
+    assert list(crossed.curve) != curve
