@@ -93,22 +93,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "or unpack it with `apt-get download hedgewars-data && dpkg -x hedgewars-data_*.deb "
             "FOLDER` and name FOLDER/usr/share/games/hedgewars/Data/Sounds/voices with --voices"
         )
-    sounds = human_sounds(given.voices)
-    labels = np.array([sound.label for sound in sounds])
-    packs = np.array([sound.pack for sound in sounds])
+    recordings = human_sounds(given.voices)
+    labels = np.array([sound.label for sound in recordings])
+    packs = np.array([sound.pack for sound in recordings])
     counts = ", ".join(
         f"{name} {n}" for name, n in zip(SOUNDS, np.bincount(labels, minlength=4), strict=True)
     )
-    print(f"{len(sounds)} clips of {len(set(packs))} packs: {counts}")
+    print(f"{len(recordings)} clips of {len(set(packs))} packs: {counts}")
     print(f"| encoder | balanced accuracy | {' | '.join(SOUNDS)} |")
     print(f"|---|---:|{'---:|' * len(SOUNDS)}")
     for spec in given.encoder:
         encoder = open_encoder(spec)
         parts = []
         with ProgressBars(write_line=lambda line: print(line, file=sys.stderr)).bar(
-            spec, len(sounds)
+            spec, len(recordings)
         ) as step:
-            for sound in sounds:
+            for sound in recordings:
                 parts.append(embeddings(encoder, [sound.clip])[list(encoder.layers)[-1]])
                 step()
         found = recalls(np.concatenate(parts).astype(np.float64), labels, packs)

@@ -28,6 +28,7 @@ CALLS = {
         ("table", "--contract", "contract.json", *OUT),
         "otoscope.audits.call_value.audit.audit_calls",
     ),
+    "otoscope transcribe": ((*DATA, *OUT), "otoscope.audits.labelled.open_labelled"),
     "otoscope fit-observer": ((*DATA, *OUT), "otoscope.audits.fitting.fit_observer"),
     "otoscope inside": (("study",), "otoscope.reports.inside.report.write_inside"),
     "otoscope render": (
