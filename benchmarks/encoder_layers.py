@@ -33,21 +33,21 @@ from benchmarks.encoder_states import (
     states_of,
     stored_states,
     write_states,
+    written_features,
 )
 from benchmarks.recordings import DecodedRecording, recordings
-from builders.corpora.base import CorpusError
 from otoscope.acoustics.design import PUBLISHED_CATEGORIES, PUBLISHED_CURVES
 from otoscope.acoustics.fitted import cross_fitted
 from otoscope.atomic import write_atomic
 from otoscope.claims import FolderKind
-from otoscope.errors import InvalidValue
+from otoscope.errors import InputError, InvalidValue
 from otoscope.probes.files import write_tables
 from otoscope.probes.predictions import ProbeConfig
 from otoscope.probes.probe_set import plan_probes
 from otoscope.probes.table import probe_table
 from otoscope.progress import ProgressBars
 from otoscope.representations.encoders import AudioEncoder, open_encoder
-from otoscope.representations.features import Features, write_features
+from otoscope.representations.features import Features
 from otoscope.statistics.intervals import Interval, clustered_interval
 from otoscope.version import __version__
 
@@ -57,7 +57,7 @@ PROFILES = ("paper", "controlled")
 N_FOLDS, LEAST_SPEAKERS = 5, 5
 LEAST_CATEGORIES = 2
 WHISPER = "whisper-tiny.en"
-COMPARED_PROFILE, COMPARED_CURVE = "paper", "linear"
+COMPARED_PROFILE = "paper"
 LAYER_FOLDERS = FolderKind(
     "bench of layers",
     "encoder_layers.json",
@@ -119,7 +119,7 @@ def compared(
 ) -> list[WindowRow]:
     """Accuracies of probes on cropped windows and on the encoder's own, on the same clips.
 
-    Recordings are taken in order of name until there are enough clips, one curve of each category.
+    Recordings are taken in order of reversed name until there are enough clips, of the first curve.
     """
     own = open_window(None)
     rows: list[dict[str, Any]] = []
@@ -130,7 +130,9 @@ def compared(
             break
         path = out / "states" / "own_window" / f"{recorded.name}.npz"
         clips = [
-            c for c in clips_of(recorded, profile, settings._replace(curves=(COMPARED_CURVE,))) if c
+            c
+            for c in clips_of(recorded, profile, settings._replace(curves=settings.curves[:1]))
+            if c
         ]
         if not path.exists() and clips:
             write_states(path, states_of(clips, own))
@@ -148,8 +150,7 @@ def compared(
     accuracy = {}
     for window, sites in both.items():
         folder = out / "compared" / window
-        made = (folder / "features.json").exists()
-        features = Features.open(folder) if made else write_features(folder, columns, sites)
+        features = written_features(folder, columns, sites)
         accuracy[window] = {
             (row["site"], row["method"]): row["accuracy"]
             for row in probed(
@@ -199,22 +200,26 @@ def main(open_window: OpenEncoder | None = None) -> None:
     if len(settings.categories) < LEAST_CATEGORIES:
         parser.error(f"--categories needs {LEAST_CATEGORIES}, to take means over")
     try:
+        own = open_window(None)
         every, without = recordings(args.speech)
-    except CorpusError as error:
+    except InputError as error:
         parser.error(str(error))
     found = [r for r in every if r.pcm.shape[-1] <= LONGEST_S * r.sampling_rate]
     without[f"longer than {LONGEST_S:g} s"] = len(every) - len(found)
     if (n := len({r.speaker for r in found})) < LEAST_SPEAKERS:
         parser.error(f"{n} speakers in {len(found)} recordings that count; {LEAST_SPEAKERS} needed")
     described = {
-        **open_window(None).description,
+        **own.description,
         "recordings": sorted(hashlib.sha256(r.pcm.tobytes()).hexdigest()[:16] for r in found),
         "categories": list(settings.categories),
         "curves": list(settings.curves),
         "window": window,
         "otoscope_version": __version__,
     }
-    LAYER_FOLDERS.claim(args.out, described)
+    try:
+        LAYER_FOLDERS.claim(args.out, described)
+    except InputError as error:
+        parser.error(str(error))
     results, own_window = {}, []
     for profile in PROFILES:
         states = stored_profile(found, args.out, profile, settings, open_window)

@@ -153,6 +153,7 @@ def figure(results: Mapping[str, LayerResult], path: Path) -> None:
         for panel in axes[len(categories) :]:
             panel.set_axis_off()
         drawn.supylabel("Direction decoded, % of clips")
+        drawn.supxlabel("Layer")
         handles, labels = axes[0].get_legend_handles_labels()
         drawn.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
         drawn.savefig(path, dpi=110)
@@ -170,7 +171,7 @@ def _draw(panel: Any, result: LayerResult, category: str, profile: str, offset: 
     )  # fmt: skip
     cue = 100 * result.observer[category].estimate
     panel.axhline(cue, color=COLOURS.get(profile), lw=0.7, alpha=0.5, label=f"{profile}, cue")
-    panel.set_xticks(range(len(sites)), [_title(site) for site in sites])
+    panel.set_xticks(range(len(sites)), [_title(site).removeprefix("layer ") for site in sites])
 
 
 def _sites(rows: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -7,6 +7,7 @@ recording. Clips are never written.
 import hashlib
 import json
 import math
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -158,11 +159,21 @@ def features_of(
     rows = [row for states in found for row in states.rows]
     used = [states for states in found if states.rows]
     cues = np.concatenate([states.sites[CUE] for states in used])
-    if (folder / "features.json").exists():
-        return Features.open(folder, **about), cues
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     sites = {
         name: np.concatenate([states.sites[name] for states in used])
         for name in ("mel", *(site for site in used[0].sites if site not in ("mel", CUE)))
     }
-    return write_features(folder, columns, sites, **about), cues
+    return written_features(folder, columns, sites, **about), cues
+
+
+def written_features(
+    folder: Path, rows: dict[str, list[Any]], sites: dict[str, np.ndarray], **about: Any
+) -> Features:
+    """Features in a folder that is complete or absent; those that are there stay."""
+    if not folder.exists():
+        partial = folder.with_name(f"{folder.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        write_features(partial, rows, sites, **about)
+        partial.rename(folder)
+    return Features.open(folder, **about)

@@ -70,8 +70,9 @@ def test_every_part_of_the_report_is_there_and_resumes(tmp_path, monkeypatch, ca
     called(monkeypatch, *given)
     assert capsys.readouterr().out == text
     assert [path.stat().st_mtime_ns for path in states] == stamps
-    with pytest.raises(Exception, match="curves"):
+    with pytest.raises(SystemExit):
         called(monkeypatch, *given, "--curves", "jump")
+    assert "curves ['linear'], now ['jump']" in capsys.readouterr().err
 
 
 def volume_rows(text):
