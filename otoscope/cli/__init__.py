@@ -3,6 +3,7 @@
 from otoscope.cli import (
     audit_parse,
     call_value,
+    call_value_tasks,
     compare,
     doctor,
     fit_observer,
@@ -23,6 +24,7 @@ app.command()(compare.compare)
 app.command()(show.show)
 app.command()(audit_parse.audit_parse)
 app.command()(call_value.call_value)
+app.command()(call_value_tasks.call_value_tasks)
 app.command()(transcribe.transcribe)
 app.command()(fit_observer.fit_observer)
 app.command()(inside.inside)

@@ -28,6 +28,10 @@ CALLS = {
         ("table", "--contract", "contract.json", *OUT),
         "otoscope.audits.call_value.audit.audit_calls",
     ),
+    "otoscope call-value-tasks": (
+        ("audit", *OUT),
+        "otoscope.reports.call_value.tasks.write_tasks_report",
+    ),
     "otoscope transcribe": ((*DATA, *OUT), "otoscope.audits.labelled.open_labelled"),
     "otoscope fit-observer": ((*DATA, *OUT), "otoscope.audits.fitting.fit_observer"),
     "otoscope inside": (("study",), "otoscope.reports.inside.report.write_inside"),

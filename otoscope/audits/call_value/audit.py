@@ -34,6 +34,8 @@ from otoscope.audits.call_value.schema import HOLDOUT, CallValueError
 from otoscope.audits.call_value.tables import CallTables, TableSource, read_call_tables
 from otoscope.claims import locked
 
+CHOICES = "choices.parquet"
+
 
 @dataclass(frozen=True)
 class CallAudit:
@@ -87,7 +89,7 @@ def audit_calls(
     holdout = with_components(holdout, tables.components, contract.needs)
     write_ledger(out / "ledger.parquet", ledger_rows(holdout, allocated))
     policies = (*frozen_policies(holdout, contract, frozen), *oracles(holdout))
-    write_choices(out / "choices.parquet", holdout, policies, contract.labels)
+    write_choices(out / CHOICES, holdout, policies, contract.labels)
     development = development_part(tables, contract, prompts=frozen.prompts)
     return CallAudit(
         contract=contract,
@@ -141,6 +143,7 @@ def write_choices(
         pd.DataFrame(
             {
                 "example_id": part.ids,
+                "cluster_id": part.clusters,
                 "policy": policy.name,
                 "action": None
                 if policy.chosen is None

@@ -15,6 +15,7 @@ from otoscope.reports.call_value.frontier_figure import by_curve
 from otoscope.reports.panels import PlotLine, PlotPoint, fitting, line_panel
 from otoscope.reports.strips import SHAPES, css_class
 from otoscope.reports.tables import Record
+from otoscope.statistics.gain_wording import GainEvidence
 
 HEIGHT = 16  # pixels of a contrast's row
 
@@ -28,20 +29,42 @@ class ForestRow(NamedTuple):
     picture: Markup
 
 
-def forest(contrasts: Sequence[Contrast]) -> tuple[list[ForestRow], list[tuple[float, str]]]:
+class ForestItem(NamedTuple):
+    """What a row of the figure is about.
+
+    Attributes:
+        adjusted: Holm's p-value, or None.
+        role: Decides colour and shape.
+    """
+
+    policy: str
+    reference: str
+    role: str
+    evidence: GainEvidence
+    adjusted: float | None
+
+
+def forest(
+    contrasts: Sequence[Contrast | ForestItem],
+) -> tuple[list[ForestRow], list[tuple[float, str]]]:
     """A row for each contrast, and the ticks of their scale as positions in per cent and texts."""
     ends = [abs(end) for own in contrasts for end in own.evidence.two_sided]
     widest = max((end for end in ends if not math.isnan(end)), default=0.0)
     reach = 5.0 * math.ceil(20 * max(widest, contrasts[0].evidence.margin, 0.05))
-    rows = []
-    for own in contrasts:
-        estimate, low, high = (100 * end for end in own.evidence.two_sided)
-        p = own.evidence.p_value if own.adjusted is None else own.adjusted
-        name = "p" if own.adjusted is None else "p, Holm,"
-        words = f"{signed(estimate)} ({signed(low)} to {signed(high)}), {name} {p:.3f}, {own.role}"
-        rows.append(ForestRow(own.policy, own.reference, words, _forest_row(own, reach)))
+    rows = [
+        ForestRow(own.policy, own.reference, _in_words(own), _forest_row(own, reach))
+        for own in contrasts
+    ]
     ticks = [-reach, -reach / 2, 0.0, reach / 2, reach]
     return rows, [(_across(tick, reach), signed(tick, digits=0)) for tick in ticks]
+
+
+def _in_words(own: Contrast | ForestItem) -> str:
+    estimate, low, high = (signed(100 * end) for end in own.evidence.two_sided)
+    p = own.evidence.p_value if own.adjusted is None else own.adjusted
+    name = "p" if own.adjusted is None else "Holm's p"
+    tested = f"{name} {'< 0.001' if p < 0.001 else f'{p:.3f}'}"
+    return f"{estimate} ({low} to {high}), {tested}, {own.role}"
 
 
 def signed(points: float, digits: int = 1) -> str:
@@ -58,7 +81,7 @@ def _across(points: float, reach: float) -> float:
     return 100 * (points + reach) / (2 * reach)
 
 
-def _forest_row(contrast: Contrast, reach: float) -> Markup:
+def _forest_row(contrast: Contrast | ForestItem, reach: float) -> Markup:
     estimate, low, high = (_across(100 * e, reach) for e in contrast.evidence.two_sided)
     margin = 100 * contrast.evidence.margin
     left, right = _across(-margin, reach), _across(margin, reach)
