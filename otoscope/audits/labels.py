@@ -7,17 +7,15 @@ between variants can be made on development examples alone.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import datasets
 
 from otoscope.audits.labelled import LabelledData, LabelledRow, open_labelled
 from otoscope.audits.opening import DatasetError, DatasetLike
 from otoscope.audits.plans import LABEL_COLUMNS, TEXT, Plan, PlanColumns
-from otoscope.audits.running import Audit
+from otoscope.audits.running import Audit, show_plan
 from otoscope.audits.sampling import limited_rows
 from otoscope.errors import InvalidValue
-from otoscope.models.base import calling
 from otoscope.prompts.parts import Clip, Question, Text
 from otoscope.prompts.tasks import VARIANTS, ClosedSetTask, Variant, put, task_named
 from otoscope.responses.closed_set import closed_set_name
@@ -118,13 +116,5 @@ def _question(
     )
 
 
-def _prepare(model: Any, dataset: DatasetLike, plan: Plan) -> Any:
-    """Shows a model the questions of the plan, where it wants."""
-    if hasattr(model, "check_questions"):
-        with calling(model, "check_questions"):
-            model.check_questions(list(plan.questions.values()), whole=not plan.partial)
-    return model
-
-
-LABELS = Audit(AUDIT, plan, _prepare)
+LABELS = Audit(AUDIT, plan, show_plan)
 run = LABELS.run

@@ -15,10 +15,9 @@ import pyarrow as pa
 from otoscope.audits.items import Items, open_items
 from otoscope.audits.opening import DatasetError, DatasetLike, configs_in, splits_in
 from otoscope.audits.plans import LABEL_COLUMNS, TEXT, Plan, PlanColumns
-from otoscope.audits.running import Audit
+from otoscope.audits.running import Audit, show_plan
 from otoscope.audits.sampling import limited_rows
 from otoscope.errors import InvalidValue
-from otoscope.models.base import calling
 from otoscope.prompts import PROMPTS
 from otoscope.prompts.few_shot import Pool
 from otoscope.prompts.labels import LABEL_NAMES, ItemRow, label_of
@@ -154,14 +153,7 @@ def _own(row: ItemRow) -> Question:
 
 def _prepare(model: Any, dataset: DatasetLike, plan: Plan) -> Any:
     """Shows a model rows and questions of the plan, gives it unchanged clips, where it wants."""
-    if hasattr(model, "check_rows"):
-        planned = {question.id for question in plan.questions.values()}
-        rows = [row for row in plan.items.rows if row["id"] in planned]
-        with calling(model, "check_rows"):
-            model.check_rows(rows)
-    if hasattr(model, "check_questions"):
-        with calling(model, "check_questions"):
-            model.check_questions(list(plan.questions.values()), whole=not plan.partial)
+    show_plan(model, dataset, plan)
     if hasattr(model, "fit"):
         split, revision = plan.choices.get("split", "test"), plan.choices.get("revision")
         if SOURCE in configs_in(dataset, revision):

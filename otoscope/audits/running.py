@@ -18,7 +18,7 @@ from otoscope.audits.audio_input import check_audio_input
 from otoscope.audits.opening import DatasetLike, dataset_name
 from otoscope.audits.plans import Plan
 from otoscope.audits.runs import write_plan
-from otoscope.models.base import description_of
+from otoscope.models.base import calling, description_of
 from otoscope.models.opening import open_model
 from otoscope.models.retrying import ON_ERROR, RetryPolicy
 from otoscope.processes import process_share
@@ -26,6 +26,23 @@ from otoscope.version import __version__
 
 
 def _unchanged(model: Any, dataset: DatasetLike, plan: Plan) -> Any:
+    return model
+
+
+def show_plan(model: Any, dataset: DatasetLike, plan: Plan) -> Any:
+    """Shows a model the rows and the questions of a plan, where it wants; the model.
+
+    Raises:
+        ModelError: It must not be evaluated on these rows, or cannot answer these questions.
+    """
+    if hasattr(model, "check_rows"):
+        planned = {question.id for question in plan.questions.values()}
+        rows = [row for row in plan.items.rows if row["id"] in planned]
+        with calling(model, "check_rows"):
+            model.check_rows(rows)
+    if hasattr(model, "check_questions"):
+        with calling(model, "check_questions"):
+            model.check_questions(list(plan.questions.values()), whole=not plan.partial)
     return model
 
 

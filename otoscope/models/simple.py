@@ -15,6 +15,7 @@ from otoscope.acoustics.gradients import GRADIENTS
 from otoscope.acoustics.observers import SlopeObserver, fit_slope_observer
 from otoscope.acoustics.spans import Span, decide
 from otoscope.models.base import Answer, AudioInput, ModelError, Request, Status
+from otoscope.prompts.parts import Question
 
 DIRECTIONS = ("increase", "decrease")
 
@@ -68,6 +69,19 @@ class MeasurementModel:
         """Those that the observer has constants or weights for."""
         return GRADIENTS
 
+    def check_questions(self, questions: Sequence[Question], *, whole: bool) -> None:
+        """Rejects questions of which it can answer none.
+
+        Raises:
+            ModelError: None is about increase or decrease of an attribute that it measures.
+        """
+        reasons = [self._no_measure(question) for question in questions]
+        if reasons and all(reasons):
+            raise ModelError(
+                f"the observer can answer none of {len(questions):,} questions: in "
+                f"{questions[0].question_id!r}, {reasons[0]}; it is for `otoscope run perception`"
+            )
+
     def answer(self, questions: Sequence[Request]) -> list[Answer]:
         """About the attribute that each question names."""
         return [self._measured(request) for request in questions]
@@ -80,25 +94,29 @@ class MeasurementModel:
         return f"{audio.sampling_rate} {span_of(audio)} ".encode() + audio.samples.tobytes()
 
     def _measured(self, request: Request) -> Answer:
-        question = request.question
-        category = question.attribute.replace(" ", "_")
-        if category not in GRADIENTS:
-            return _not_applicable(f"there is no measure for {question.attribute!r}")
-        if category not in self.categories:
-            return _not_applicable(f"it has not learned {category}")
-        if not set(DIRECTIONS) <= set(question.labels):
-            labels = " from ".join(question.labels)
-            return _not_applicable(f"it tells increase from decrease, not {labels}")
+        if reason := self._no_measure(request.question):
+            return _not_applicable(reason)
         audio = _own_clip(request)
         if audio is None:
             return _not_applicable("the question has no clip")
         span = span_of(audio)
         if span is None:
             return _not_applicable(f"no speech found in {audio.id!r}")
+        category = _category(request.question)
         direction = self.observer.answer(audio.samples, audio.sampling_rate, span, category)
         if direction is None:
             return _not_applicable(f"the cue of {category} cannot be measured in {audio.id!r}")
         return Answer(direction)
+
+    def _no_measure(self, question: Question) -> str:
+        """Why a question is not for it; empty where it is."""
+        category = _category(question)
+        if not set(DIRECTIONS) <= set(question.labels):
+            labels = " from ".join(question.labels)
+            return f"it tells increase from decrease, not {labels}"
+        if category not in GRADIENTS:
+            return f"there is no measure for {question.attribute!r}"
+        return "" if category in self.categories else f"it has not learned {category}"
 
 
 class Observer(MeasurementModel):
@@ -118,7 +136,7 @@ class Observer(MeasurementModel):
 
     def check_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Adds the rows' categories, where these are not published ones; to call before `fit`."""
-        named = {row["category"] for row in rows}
+        named = {row.get("category") for row in rows}
         added = {name: 0.0 for name in GRADIENTS if name in named - self.observer.constants.keys()}
         self.observer = SlopeObserver({**self.observer.constants, **added})
 
@@ -152,6 +170,10 @@ def span_of(audio: AudioInput) -> Span | None:
         return decide(audio.samples[None], audio.sampling_rate).span
     start, end = (round(second * audio.sampling_rate) for second in audio.span_s)
     return Span(start, min(end, len(audio.samples)))
+
+
+def _category(question: Question) -> str:
+    return question.attribute.replace(" ", "_")
 
 
 def _own_clip(request: Request) -> AudioInput | None:

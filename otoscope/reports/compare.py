@@ -148,6 +148,7 @@ class Comparison:
 
     Attributes:
         joined_by: `question_id`, or `id` where each run has one prompt and not the same.
+        grouped_by: `category`, or `split` of runs about two splits.
         n_compared: Questions that both have and that have a reference label.
         n_without_label: Shared questions that have none.
         n_other_audio: Questions of the same name about other clips; left out on both sides.
@@ -162,6 +163,7 @@ class Comparison:
     first: ComparedRun
     second: ComparedRun
     joined_by: str
+    grouped_by: str
     n_compared: int
     n_without_label: int
     n_other_audio: int
@@ -224,6 +226,7 @@ def compare(first: Path | str, second: Path | str, *, common: bool = False) -> C
         first=_compared(names[0], len(runs[0].answers), a),
         second=_compared(names[1], len(runs[1].answers), b),
         joined_by=pairing.by,
+        grouped_by=grouped_by(a),
         n_compared=len(a),
         n_without_label=int((~labelled).sum()),
         n_other_audio=len(pairing.other_audio),
@@ -245,10 +248,14 @@ def _compared(run: str, n_planned: int, answers: pd.DataFrame) -> ComparedRun:
     return ComparedRun(run, n_planned, n_planned - len(answers), outcomes)
 
 
+def grouped_by(answers: pd.DataFrame) -> str:
+    """The column of whose values a comparison speaks: two splits are never taken as one."""
+    return "split" if "split" in answers else "category"
+
+
 def _groups(pairing: Pairing, a: pd.DataFrame, b: pd.DataFrame) -> tuple[ComparedGroup, ...]:
     correct_first, correct_second, clusters = is_correct(a), is_correct(b), sources_of(a)
-    column = "split" if "split" in a else "category"  # never both splits as one
-    categories = a[column].map(lambda name: name or "no category")
+    categories = a[grouped_by(a)].map(lambda name: name or "no category")
     tested: dict[tuple[str | None, str | None], np.ndarray] = {}
     sums: dict[tuple[str | None, str | None], np.ndarray] = {}
     if pairing.by == "question_id" and a["prompt_name"].nunique() > 1:

@@ -18,8 +18,8 @@ ALL = "all"
 LEGEND = (
     "A - B: difference in accuracy, in points, with 95 % CI: clustered t (by source), and from "
     "the paired bootstrap (questions taken as independent). only A: correct in A only. p: exact "
-    "McNemar test; Holm: corrected over categories. Detectable: smallest difference found with a "
-    "power of 80 %."
+    "McNemar test; Holm: corrected over all rows but the sums. Detectable: smallest difference "
+    "found with a power of 80 %."
 )
 IN_DOUBT = " †"
 CAUTION = (
@@ -68,7 +68,9 @@ def result(comparison: Comparison) -> list[str]:
             if same_text
             else "Both are correct on the same questions."
         )
-    n = f"n = {overall.counts.n:,}"
+    splits = {group.category for group in comparison.groups if group.p_holm is not None}
+    together = comparison.grouped_by == "split" and len(splits) > 1
+    n = f"n = {overall.counts.n:,}" + (", both splits together" if together else "")
     found = f"{verdict}: {first} % against {second} % correct, {n}."
     return [found, evidence, *_by_category(comparison)]
 
@@ -93,7 +95,7 @@ def _by_category(comparison: Comparison) -> list[str]:
         for verdict, words in verdicts.items()
         if verdict in names
     ]
-    return [f"By category, after Holm's correction: {'; '.join(parts)}."]
+    return [f"By {comparison.grouped_by}, after Holm's correction: {'; '.join(parts)}."]
 
 
 def _sizes(comparison: Comparison) -> list[str]:
@@ -124,7 +126,7 @@ def _sizes(comparison: Comparison) -> list[str]:
 def _tables(comparison: Comparison, console: Console) -> list[Table]:
     """One table where it fits, else shares and tests one below the other."""
     by_prompt = any(group.prompt is not None for group in comparison.groups)
-    names = (*(("prompt",) if by_prompt else ()), "category")
+    names = (*(("prompt",) if by_prompt else ()), comparison.grouped_by)
 
     def of(*heads: str) -> Table:
         rows = []

@@ -16,6 +16,7 @@ from otoscope.models.base import Status
 from otoscope.reports.scoring import score_runs
 from otoscope.reports.tables import csv_text
 from otoscope.reports.terminal import print_line, table, visible
+from otoscope.responses import parser_title
 from otoscope.responses.parse_audit import BLIND, MARKS, ParseAudit, audit_texts
 from otoscope.responses.signs import SHAPES
 
@@ -127,9 +128,9 @@ def print_audit(found: RunAudit, console: Console, *, n_texts: int = N_SHOWN) ->
     run, n_planned = visible(found.run), found.n_planned
     print_line(console, f"{run}: {n_planned} questions planned, {n_parsed} answers parsed.")
     for parser, each in found.by_parser.items():
-        print_line(console, f"\nParser {parser}: {each.n} answers")
+        print_line(console, f"\nParser {parser_title(parser)}: {each.n} answers")
         console.print(_sums(each))
-        print_line(console, _doubtful(parser, each))
+        print_line(console, _doubtful(parser_title(parser), each))
         console.print(_texts(each, n_texts))
     if found.not_parsed:
         print_line(console, f"\nNot parsed: {sum(found.not_parsed.values())}")

@@ -13,7 +13,7 @@ from otoscope.audits.runs import ANSWER_SCHEMA, attempts, deciding
 from otoscope.registry import UnknownName
 from otoscope.reports.scoring import DEFAULT_PARSER, score_runs
 from otoscope.reports.terminal import indented, setting, visible
-from otoscope.responses import PARSERS, Parsed, open_parser
+from otoscope.responses import PARSERS, Parsed, open_parser, parser_title
 from otoscope.responses.signs import Signs, signs_of
 
 N_NEAR = 3
@@ -140,9 +140,10 @@ def _question(question: QuestionRecord) -> list[str]:
     columns = {
         name: value
         for name, value in row.items()
-        if value is not None and name not in OWN_LINE and name not in ANSWER_SCHEMA.names
+        if value not in (None, "") and name not in OWN_LINE and name not in ANSWER_SCHEMA.names
     }
     prediction, parser = row["prediction"] or "no prediction", row["parser"]
+    title = parser_title(parser) if parser else "none"
     lines = [
         f"question  {visible(row['question_id'])}",
         *(f"  {visible(name)}  {visible(setting(value))}" for name, value in columns.items()),
@@ -151,7 +152,7 @@ def _question(question: QuestionRecord) -> list[str]:
         indented(row["prompt"] or "", "  | "),
         f"  labels  {visible(setting(row['labels']))}",
         f"  reference  {visible(setting(row['label']))}",
-        f"  outcome  {row['outcome']}: {visible(prediction)} (parser {visible(parser or 'none')})",
+        f"  outcome  {row['outcome']}: {visible(prediction)} (parser {visible(title)})",
     ]
     if not question.attempts:
         lines.append("  no answer")
@@ -179,5 +180,5 @@ def _attempt(number: int, attempt: ParsedAttempt, own: str) -> list[str]:
     lines.append(f"    shape and signs  {', '.join([attempt.signs.shape, *marks])}")
     for name, (label, rule) in attempt.parsed.items():
         mark = " *" if name == own else ""
-        lines.append(f"    {name}{mark}  {label or 'no label'} ({rule})")
+        lines.append(f"    {parser_title(name)}{mark}  {visible(label or 'no label')} ({rule})")
     return lines

@@ -4,6 +4,7 @@ To add a parser: declare it below (`words` has three rules to build on) or in a 
 name it in `PARSERS`. A rule that is there stays as it is: published answers are scored by it.
 """
 
+from otoscope.errors import InvalidValue
 from otoscope.registry import Registry
 from otoscope.responses.base import Parsed, Parser
 from otoscope.responses.closed_set import PREFIX, parser_of_name
@@ -48,7 +49,7 @@ PARSERS: Registry[Parser] = Registry(
 )
 """Rules by name; `Prompt.parser` and the metrics' `parser=` name one."""
 
-__all__ = ["PARSERS", "Parsed", "Parser", "open_parser"]
+__all__ = ["PARSERS", "Parsed", "Parser", "open_parser", "parser_title"]
 
 
 def open_parser(name: str) -> Parser:
@@ -59,3 +60,21 @@ def open_parser(name: str) -> Parser:
         InvalidValue: It names a closed set that cannot be read.
     """
     return parser_of_name(name) if name.startswith(PREFIX) else PARSERS[name]
+
+
+def parser_title(name: str) -> str:
+    """A parser's name for people; that of a closed set says how many labels it has.
+
+    >>> parser_title('closed_set:{"labels": ["a", "b"], "letters": true, "synonyms": {}}')
+    'closed set of 2 labels, or their letters'
+    >>> parser_title("paper")
+    'paper'
+    """
+    if not name.startswith(PREFIX):
+        return name
+    try:
+        parser = parser_of_name(name)
+    except InvalidValue:
+        return name
+    letters = ", or their letters" if parser.letters else ""
+    return f"closed set of {len(parser.labels)} labels{letters}"

@@ -1,11 +1,14 @@
 """The closed-set audit: what it plans, and runs of models that need no weights."""
 
+import json
+
 import pytest
 
 from otoscope.audits.labels import plan, run
 from otoscope.audits.opening import DatasetError
 from otoscope.audits.runs import load_run
 from otoscope.errors import InvalidValue
+from otoscope.models.base import ModelError
 from otoscope.prompts.tasks import VARIANTS
 from otoscope.reports.scoring import score
 from tests.audits.tiny_dataset import clip, full_row, write
@@ -79,6 +82,30 @@ def test_runs_of_models_without_weights(tmp_path, model, least, most):
     accuracy = (scored["outcome"] == "correct").mean()
     assert least <= accuracy <= most
     assert (scored["outcome"].isin(["correct", "wrong"])).all()
+
+
+def test_an_observer_is_told_before_the_first_request(tmp_path):
+    data = folder(tmp_path / "data")
+    with pytest.raises(ModelError, match=r"none of 48 questions: in 'development-0\|plain', it "):
+        run(data, "observer", out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_saved_answers_are_of_any_label(tmp_path):
+    data = folder(tmp_path / "data")
+    rows = [
+        {"id": f"{s}-{i}", "text": "Hen."} for s in ("development", "holdout") for i in range(6)
+    ]
+    (tmp_path / "saved.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    model = f"replay:{tmp_path / 'saved.jsonl'}"
+    run(data, model, out=tmp_path / "run", audio_input_check=False)
+    scored = score(load_run(tmp_path / "run")[:])
+    assert (scored["outcome"] == "correct").sum() == 16  # every third clip, in four prompts
+
+
+def test_a_random_choice_is_among_all_labels(tmp_path):
+    run(folder(tmp_path / "data"), "random:1", out=tmp_path / "run", audio_input_check=False)
+    assert set(load_run(tmp_path / "run")["text"]) == set(ANIMALS)
 
 
 def test_a_label_outside_the_set(tmp_path):

@@ -9,9 +9,13 @@ from otoscope.audits.runs import write_plan
 from otoscope.models.base import Answer
 from otoscope.reports import report
 from otoscope.reports.compare import compare
+from otoscope.reports.compare_text import result
 from otoscope.reports.headline import headline
 from otoscope.reports.labels import chosen_prompt, findings, tables
+from otoscope.reports.parse_audit import audit_run, print_audit
 from otoscope.reports.scoring import score_runs
+from otoscope.reports.show import show
+from otoscope.reports.terminal import console
 from otoscope.responses.closed_set import closed_set_name
 from tests.audits.tiny_dataset import clip, write
 
@@ -139,5 +143,21 @@ def test_two_runs_are_compared_by_clusters(tmp_path):
     found = compare(first, labels_run(tmp_path / "second", better))
     assert found.overall.counts == (10, 0, 3, 3)  # right in both, in one only, in neither
     assert found.overall.n_clusters == 4
+    headline, _, by_split = result(found)
+    assert headline.endswith("n = 16, both splits together.")
+    assert by_split.startswith("By split, after Holm's correction: undecided in ")
     held = next(g for g in found.groups if (g.prompt, g.category) == ("letters", "holdout"))
     assert held.counts == (1, 0, 3, 0)
+
+
+def test_long_names_of_parsers_are_not_shown(tmp_path, capsys):
+    folder = labels_run(tmp_path / "mine")
+    text = show(folder, "holdout-2").text()
+    assert "no prediction (parser closed set of 3 labels, or their letters)" in text
+    assert "    closed set of 3 labels *  hen (exact)" in text
+    assert not [line for line in text.splitlines() if line.strip() == "attribute"]
+    print_audit(audit_run(folder), console())
+    text += capsys.readouterr().out
+    assert "Parser closed set of 3 labels: 8 answers" in text
+    assert "closed_set:" not in text
+    assert "closed_set:" in audit_run(folder).to_csv(), "files keep what scores them"
