@@ -12,12 +12,12 @@ the one that ends last fits the probes. Interrupted or killed, the same command 
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from otoscope.cli.errors import program
-from otoscope.cli.options import DatasetName, Revision, number_option
+from otoscope.cli.options import DatasetName, Revision, Where, number_option
 
 
 def encoder_probe(
@@ -37,6 +37,17 @@ def encoder_probe(
     cluster: Annotated[
         str | None,
         typer.Option(help="Column by which examples are clustered, e.g. speaker_id."),
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="Task, whose question is put; the dataset's own when absent.")
+    ] = None,
+    where: Where = None,
+    pooling: Annotated[
+        Literal["mean", "mean+std", "segments"] | None,
+        typer.Option(
+            help="Pooling of frames over time; each encoder's own when absent. `segments`, the "
+            "means of 16 segments, is for labels about what changes within a clip."
+        ),
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds: of development examples.")] = 5,
     seed: Annotated[int, typer.Option(help="Random seed: of the folds.")] = 0,
@@ -87,9 +98,9 @@ def encoder_probe(
     settings = EncoderSettings(folds, seed, parse_seed_range(fold_seeds), penalty_c)
     data = open_labelled(
         dataset, config=config, development=development, holdout=holdout, revision=revision,
-        cluster=cluster,
+        cluster=cluster, task=task, where=where or (),
     )  # fmt: skip
-    encoders = open_encoders(encoder, data.labels, batch_size)
+    encoders = open_encoders(encoder, data.labels, batch_size, pooling)
     validate_clips(data, encoders)
     inside, _ = development_of(data, settings)
     actions = list(actions_of({name: bool(timed.labels) for name, timed in encoders.items()}))

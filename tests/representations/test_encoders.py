@@ -49,6 +49,21 @@ def specs(tmp_path_factory):
     return made
 
 
+def test_means_of_segments_keep_what_changes_within_a_clip():
+    encoder = open_encoder("mfcc")
+    rising = noise(16000, seed=4).samples * np.linspace(0.01, 1, 16000, dtype=np.float32)
+    clips = [
+        AudioInput("up", rising, RATE, "up"),
+        AudioInput("down", rising[::-1].copy(), RATE, "down"),
+    ]
+    encoder.pooling = "segments"
+    (layer, width), *_ = encoder.layers.items()
+    up, down = (row.reshape(16, width) for row in embeddings(encoder, clips)[layer])
+    level = np.abs(np.diff(up, axis=0).sum(axis=0)).argmax()  # the feature that changes most
+    assert np.sign(up[-1, level] - up[0, level]) == -np.sign(down[-1, level] - down[0, level])
+    assert embedding_widths(encoder)[layer] == 16 * width
+
+
 @pytest.mark.parametrize("name", CHECKPOINTS)
 class TestEveryEncoder:
     def test_a_batch_gives_what_single_clips_give(self, specs, name):

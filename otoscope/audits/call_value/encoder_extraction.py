@@ -17,7 +17,7 @@ from otoscope.errors import first_names
 from otoscope.models.base import Request
 from otoscope.prompts.parts import Clip, Question
 from otoscope.representations.encoders import action_prefix, open_encoder
-from otoscope.representations.encoders.base import ROUNDING_S
+from otoscope.representations.encoders.base import ROUNDING_S, Pooling
 from otoscope.representations.encoders.timed import WALL_S, ZERO_SHOT, TimedEmbeddings
 from otoscope.representations.extraction import Extraction, plan_extraction
 from otoscope.representations.features import Features
@@ -27,9 +27,12 @@ ROWS_PER_BLOCK = 64
 
 
 def open_encoders(
-    specs: Sequence[str], labels: Sequence[str], batch_size: int
+    specs: Sequence[str], labels: Sequence[str], batch_size: int, pooling: Pooling | None = None
 ) -> dict[str, TimedEmbeddings]:
     """Encoders by their names in names of actions.
+
+    Args:
+        pooling: Of frames over time, in place of each encoder's own.
 
     Raises:
         CallValueError: None, or two that would have one name.
@@ -42,10 +45,11 @@ def open_encoders(
         raise CallValueError(
             f"two encoders would both be called {twice[0]!r}; run them into two folders"
         )
-    return {
-        name: TimedEmbeddings(open_encoder(spec), labels, batch_size)
-        for name, spec in zip(names, specs, strict=True)
-    }
+    encoders = {name: open_encoder(spec) for name, spec in zip(names, specs, strict=True)}
+    if pooling is not None:
+        for encoder in encoders.values():
+            encoder.pooling = pooling
+    return {name: TimedEmbeddings(own, labels, batch_size) for name, own in encoders.items()}
 
 
 def validate_clips(data: LabelledData, encoders: dict[str, TimedEmbeddings]) -> None:

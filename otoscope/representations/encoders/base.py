@@ -8,11 +8,16 @@ from jaxtyping import Float
 
 from otoscope.models.audio import resampled
 from otoscope.models.base import AudioInput, ModelError
+from otoscope.representations.pooling import N_SEGMENTS
+from otoscope.representations.pooling import pooled as segment_means
 
 Frames = Mapping[str, Float[np.ndarray, "n_frames width"]]
 """The frames of one clip by layer; padding is left out, and there is at least one."""
 
-Pooling = Literal["mean", "mean+std"]
+Pooling = Literal["mean", "mean+std", "segments"]
+TIMES: Mapping[Pooling, int] = {"mean": 1, "mean+std": 2, "segments": N_SEGMENTS}
+"""How many numbers each number of a frame becomes."""
+
 WAY_OUT = 'install it with `pip install "otoscope[models]"`'
 ROUNDING_S = 1e-6
 
@@ -27,7 +32,8 @@ class AudioEncoder(Protocol):
         sampling_rate: In Hz; clips at another rate are resampled (soxr HQ).
         max_audio_s: Longest clip in seconds; None where there is no limit. Longer ones are
             rejected, never cut.
-        pooling: What becomes of frames: their mean over time, or mean and standard deviation.
+        pooling: What becomes of frames: their mean over time, mean and standard deviation, or the
+            means of 16 segments, which keep what changes within a clip.
         batch_size: Clips in one call of `frames`.
     """
 
@@ -89,11 +95,12 @@ def embeddings(
 
 def embedding_widths(encoder: AudioEncoder) -> dict[str, int]:
     """Numbers that `embeddings` gives for each layer."""
-    times = 2 if encoder.pooling == "mean+std" else 1
-    return {layer: times * width for layer, width in encoder.layers.items()}
+    return {layer: TIMES[encoder.pooling] * width for layer, width in encoder.layers.items()}
 
 
 def _pooled(frames: np.ndarray, pooling: Pooling) -> np.ndarray:
+    if pooling == "segments":
+        return segment_means(frames).astype(np.float32)
     mean = frames.mean(axis=0, dtype=np.float64)
     if pooling == "mean":
         return mean.astype(np.float32)
