@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import tiny
+import tiny_encoders
 import typer
 from outcomes import error_of, output_of
 from tiny import torch
@@ -100,6 +101,21 @@ class TestFeatures:
             True
         ] * 12
         assert len(set(stored)) > 1, "the model must listen for this"
+
+    def test_an_encoder_alone_has_layers_and_no_text(self, data, tmp_path):
+        spec = f"encoder:wavlm-base-plus:{tiny_encoders.wavlm(tmp_path / 'wavlm')}"
+        called(data, None, tmp_path / "f", sites="mel,audio.*", model=spec)
+        features = Features.open(tmp_path / "f")
+        assert features.sites == ["mel", "audio.0", "audio.1", "audio.2"]
+        assert features.width("audio.2") == 16 * 16
+        assert features.description["model"]["model_type"] == "wavlm"
+        message = rejected(data, None, tmp_path / "g", sites="text.*", model=spec)
+        assert "no site 'text.*'" in message
+
+    def test_clips_longer_than_the_window_of_an_encoder_are_counted(self, data, tmp_path):
+        spec = f"encoder:whisper:{tiny_encoders.whisper(tmp_path / 'whisper')}"
+        message = rejected(data, None, tmp_path / "f", sites="audio.0", model=spec)
+        assert "4 clips are longer than the model's input of 2 s" in message
 
     @pytest.mark.slow
     def test_of_a_built_vocalgrad(self, checkpoint, tmp_path):
