@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -q
 export HF_HUB_OFFLINE := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
 
-.PHONY: demo listener test test-slow check bench clean
+.PHONY: demo demo-call-value listener test test-slow check bench clean
 
 demo: $(VENV)/can-build  ## A small VocalGrad, both profiles, from voices that ship in packages
 	@echo "some three minutes on two cores: two datasets of 12 voices, and pages about them"
@@ -26,6 +26,29 @@ listener: $(VENV)/ready  ## A tiny audio language model that answers about volum
 	$(LISTENING) --profile paper --out demo/listening/paper
 	$(LISTENING) --profile controlled --out demo/listening/controlled
 	$(BIN)/python -m trainers.listener --dataset demo/listening/paper --out demo/listener
+
+CALLS := demo/call-value
+CALL_VALUE := $(BIN)/otoscope call-value
+MATCHING := $(CALLS)/matching
+DIRECTION := $(CALLS)/direction
+RISING_PITCH := --dataset $(DIRECTION)/data --config voice_pitch --where tier=high --task direction --cluster sentence_id
+demo-call-value: $(VENV)/ready  ## Is the call worth it? Two tasks, real recogniser and encoder, a simulated call
+	@echo "some four minutes on two cores once the voices have spoken: two tasks, from clips to reports"
+	$(BIN)/python -m builders.speech_text_matching build --source voices:120 --out $(MATCHING)/data
+	$(BIN)/otoscope transcribe --dataset $(MATCHING)/data --spoken-language en --labeller matching --out $(MATCHING)/transcripts
+	$(BIN)/python -m trainers.encoder_probe --dataset $(MATCHING)/data --encoder whisper-tiny.en:6s --encoder mfcc --out $(MATCHING)/encoders
+	$(BIN)/otoscope run labels --dataset $(MATCHING)/data --model simulated:0.85,7 --out $(MATCHING)/calls
+	rm -rf $(MATCHING)/audit $(MATCHING)/contract.*
+	$(CALL_VALUE) $(MATCHING)/transcripts $(MATCHING)/encoders --from-runs $(MATCHING)/calls --contract $(MATCHING)/contract.json --init
+	$(CALL_VALUE) $(MATCHING)/transcripts $(MATCHING)/encoders --from-runs $(MATCHING)/calls --contract $(MATCHING)/contract.json --dataset $(MATCHING)/data --out $(MATCHING)/audit
+	$(BIN)/python -m builders.vocalgrad build --source voices:15 --splits train,test --no-beeps --verify none --profile controlled --categories voice_pitch --out $(DIRECTION)/data
+	$(BIN)/otoscope transcribe $(RISING_PITCH) --spoken-language en --labeller keywords --out $(DIRECTION)/transcripts
+	$(BIN)/python -m trainers.encoder_probe $(RISING_PITCH) --pooling segments --encoder whisper-tiny.en:6s --encoder mfcc --out $(DIRECTION)/encoders
+	$(BIN)/otoscope run labels $(RISING_PITCH) --model simulated:0.85,7 --out $(DIRECTION)/calls
+	rm -rf $(DIRECTION)/audit $(DIRECTION)/contract.*
+	$(CALL_VALUE) $(DIRECTION)/transcripts $(DIRECTION)/encoders --from-runs $(DIRECTION)/calls --contract $(DIRECTION)/contract.json --init
+	$(CALL_VALUE) $(DIRECTION)/transcripts $(DIRECTION)/encoders --from-runs $(DIRECTION)/calls --contract $(DIRECTION)/contract.json --out $(DIRECTION)/audit
+	@echo "to look at: $(MATCHING)/audit/index.html (the transcript knows), $(DIRECTION)/audit/index.html (the encoder knows)"
 
 test: $(VENV)/ready  ## All tests that take seconds
 	$(PYTEST) -n 2 -m "not slow"
