@@ -18,6 +18,7 @@ DATASETS: Registry[str] = Registry("dataset", {"vocalgrad": "builders.vocalgrad"
 LABELLED: Registry[str] = Registry(
     "labelled dataset",
     {
+        "esc50_animals": "builders.esc50_animals",
         "labelled_folder": "builders.labelled_folder",
         "speech_text_matching": "builders.speech_text_matching",
     },

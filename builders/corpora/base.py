@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from builders.corpora.archives import is_archive
 from otoscope.errors import InputError
 from otoscope.progress import Progress
 
@@ -85,11 +86,13 @@ def existing_folder(where: str | Path) -> Path:
     """The folder at a path that a user gave; `~` is expanded.
 
     Raises:
-        CorpusError: No path, or no folder there.
+        CorpusError: No path, no folder there, or an archive that nobody unpacked.
     """
     if not str(where):
         raise CorpusError("a folder is needed, as in --source KIND:PATH")
     folder = Path(where).expanduser()
+    if folder.is_file() and is_archive(folder):
+        raise CorpusError(f"{where} is an archive; unpack it and give the folder")
     if not folder.is_dir():
         raise CorpusError(f"there is no folder {str(where)!r}")
     return folder

@@ -33,7 +33,7 @@ from builders.labelled.command import (
     labelled_options,
     make,
 )
-from builders.labelled.dividing import divide
+from builders.labelled.dividing import divide, name_hash
 from builders.labelled.finishing import finish
 from builders.labelled.planning import PlannedLabelled, clip_id, plan_build
 from builders.labelled.rows import build

@@ -1,8 +1,10 @@
 """Development and hold-out by hash: whole clusters, every class by its share, any order of clips.
 
 Clusters are visited in the order of a hash of their names. Each is held out as long as none of its
-labels then has more held-out clips than its target; the rest is development. So adding a cluster
-moves few others, and no order of files, machine or version of a library changes a split.
+labels then has more held-out clips than its target; the rest is development. Where a class is then
+short of its target, a held-out cluster of it is swapped for one that is larger by what is missing.
+So adding a cluster moves few others, and no order of files, machine or version of a library changes
+a split.
 """
 
 import hashlib
@@ -40,7 +42,7 @@ def divide(
     members: dict[str, Counter[str]] = defaultdict(Counter)
     for label, cluster in zip(labels, clusters, strict=True):
         members[cluster][label] += 1
-    ordered = sorted(members, key=lambda cluster: _hash(seed, cluster))
+    ordered = sorted(members, key=lambda cluster: name_hash(seed, cluster))
     held: Counter[str] = Counter()
     chosen = set[str]()
     for cluster in ordered:
@@ -54,8 +56,26 @@ def divide(
         if len(own) > 1 and not held[label]:
             chosen.add(cluster)
             held += members[cluster]
+    for label in sorted(label for label in targets if 0 < held[label] < targets[label]):
+        pure = [
+            (name, n) for name in ordered if (n := members[name][label]) == members[name].total()
+        ]
+        swap = _swap([(name, n, name in chosen) for name, n in pure], targets[label] - held[label])
+        if swap is not None:
+            leaves, comes = swap
+            chosen = (chosen - {leaves}) | {comes}
+            held[label] = targets[label]
     _validate_both(Counter(labels), held)
     return [HOLDOUT if cluster in chosen else DEVELOPMENT for cluster in clusters]
+
+
+def _swap(clusters: Sequence[tuple[str, int, bool]], missing: int) -> tuple[str, str] | None:
+    """A held-out cluster and one for its place that is larger by what is missing, if any."""
+    for leaves, size, is_held in clusters:
+        for comes, larger, other_is_held in clusters:
+            if is_held and not other_is_held and larger == size + missing:
+                return leaves, comes
+    return None
 
 
 def holdout_targets(sizes: Mapping[str, int], holdout: float) -> dict[str, int]:
@@ -103,7 +123,8 @@ def joined(keys: Iterable[Sequence[str]]) -> list[str]:
     return [first[component[at[own[0]]]] for own in per_clip]
 
 
-def _hash(seed: int, name: str) -> str:
+def name_hash(seed: int, name: str) -> str:
+    """What names are ordered by where a choice must not depend on their order."""
     return hashlib.sha256(f"{seed}\x1f{name}".encode()).hexdigest()
 
 

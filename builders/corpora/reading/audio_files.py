@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
+from builders.corpora.archives import unpack_hint
 from builders.corpora.base import CorpusError, Skipped, existing_folder
 
 EXTENSIONS = {
@@ -77,7 +78,7 @@ def walk_audio(root: str | Path) -> AudioFolder:
     if not files and not unreadable:
         raise CorpusError(
             f"{root} and its subfolders hold no audio file; "
-            f"looked for {', '.join(sorted(EXTENSIONS))}"
+            f"looked for {', '.join(sorted(EXTENSIONS))}{unpack_hint(root)}"
         )
     for extension, n in sorted(extensions.items()):
         if n:

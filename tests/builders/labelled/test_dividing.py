@@ -95,3 +95,13 @@ def test_a_class_of_one_cluster_is_named():
 
 def test_keys_join_over_others():
     assert joined([["a", "1"], ["b", "1"], ["b"], ["c"]])[:3] == ["1"] * 3
+
+
+def test_a_target_is_met_by_a_swap_where_whole_clusters_fell_short():
+    """By hand: of sizes 3, 3, 2, 2 half is 5; 2 and 2 come first, and no 1 is left: 3 for one 2."""
+    labels = ["a"] * 10
+    clusters = ["x"] * 3 + ["y"] * 3 + ["z"] * 2 + ["w"] * 2
+    for seed in range(20):
+        splits = divide(labels, clusters, 0.5, seed=seed)
+        assert splits.count("holdout") == 5
+        assert len(set(zip(clusters, splits, strict=True))) == 4

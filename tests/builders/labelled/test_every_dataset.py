@@ -12,7 +12,7 @@ from builders import LABELLED
 from builders.building.finished import open_build
 from otoscope.audits.call_value.contract import sha256_of
 from otoscope.audits.labelled import open_labelled
-from tests.builders.labelled.tiny import TINY
+from tests.builders.labelled.tiny import LARGE, TINY
 from tests.builders.tiny_corpus import contents, leftovers
 
 COLUMNS = [
@@ -28,7 +28,11 @@ def build(name, arguments, *more, code=0):
     return result
 
 
-@pytest.fixture(params=sorted(LABELLED))
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=[pytest.mark.slow] * (name in LARGE)) for name in sorted(LABELLED)
+    ]
+)
 def dataset(request, tmp_path):
     arguments = TINY[request.param](tmp_path)
     build(request.param, arguments, "--out", str(tmp_path / "built"))
