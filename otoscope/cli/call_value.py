@@ -41,6 +41,10 @@ def call_value(
     init: Annotated[
         bool, typer.Option("--init", help="Only write a first contract for these tables.")
     ] = False,
+    template: Annotated[
+        str | None,
+        typer.Option(help="With --init: the contract of a published audit, vocalsound_paper."),
+    ] = None,
 ) -> None:
     """Audits saved predictions: is the generative call worth it on this closed-set task?
 
@@ -49,6 +53,7 @@ def call_value(
 
     otoscope call-value predictions.parquet examples.csv --contract contract.json --init
     otoscope call-value predictions.parquet examples.csv --contract contract.json --out audit
+    otoscope call-value vocalsound --contract paper.json --init --template vocalsound_paper
     otoscope call-value encoders transcripts --from-runs runs/omni --contract c.json --out audit
 
     --dataset adds players for the examples that a call corrected or harmed.
@@ -58,6 +63,8 @@ def call_value(
     from otoscope.audits.call_value.tables import TableSource
     from otoscope.errors import InputError
 
+    if template is not None and not init:
+        raise InputError("--template is for --init, which writes a first contract")
     sources: list[TableSource] = [
         *(found for path in tables for found in tables_in(path)),
         *tables_of_runs(from_runs or ()),
@@ -66,10 +73,18 @@ def call_value(
         from otoscope.atomic import write_json
         from otoscope.audits.call_value.first_contract import first_contract
         from otoscope.audits.call_value.tables import read_call_tables
+        from otoscope.audits.call_value.templates import contract_of_template
 
         if contract.exists():
             raise InputError(f"{contract} exists; remove it, or choose another --contract")
-        write_json(contract, first_contract(read_call_tables(sources)))
+        found, notes = read_call_tables(sources), list[str]()
+        if template is None:
+            record = first_contract(found)
+        else:
+            record, notes = contract_of_template(template, found)
+        write_json(contract, record)
+        for note in notes:
+            typer.echo(note)
         typer.echo(f"{contract}: read and edit it, then run with --out")
         return
     if out is None:

@@ -118,7 +118,15 @@ KEYS = (
 )  # fmt: skip
 
 LAMBDA_FROM = ("cross_fitted", "in_sample")
-OPTIONAL_KEYS = ("lambda_from", "repeats", "parsed", "prompt_examples", "needs", "notes")
+OPTIONAL_KEYS = (
+    "lambda_from",
+    "controllers",
+    "repeats",
+    "parsed",
+    "prompt_examples",
+    "needs",
+    "notes",
+)
 """`parsed` and `prompt_examples` are read by `contract_checks`; `needs` is of `components`; `notes`
 are for people."""
 
@@ -144,6 +152,10 @@ def _contract(record: Any) -> Contract:
                 [
                     CallAction(str(name), str(own["kind"]), float(own["cost"]))
                     for name, own in record["actions"].items()
+                ]
+                + [
+                    CallAction(str(name), str(own["kind"]), float(own.get("cost", 0)), True)
+                    for name, own in record.get("controllers", {}).items()
                 ]
             ),
             settings=SelectorSettings(
@@ -188,6 +200,9 @@ def _contract(record: Any) -> Contract:
 def _validate(contract: Contract) -> None:
     validate_features(contract.settings.features)
     kinds = {action.name: action.kind for action in contract.actions}
+    if len(kinds) < len(contract.actions):
+        raise CallValueError("contract: a controller has the name of an action")
+    own = {action.kind for action in contract.actions if not action.is_controller}
     for action in contract.actions:
         if action.kind not in KINDS:
             raise CallValueError(f"contract: {action.name!r} is of no kind of {list(KINDS)}")
@@ -195,7 +210,7 @@ def _validate(contract: Contract) -> None:
             raise CallValueError(f"contract: the cost of {action.name!r} is outside 0 to 1")
         if action.name in (*SELECTORS, AGREEMENT, AGREEMENT_NO_CALL, STACKED):
             raise CallValueError(f"contract: an action cannot be named {action.name!r}")
-    if GENERATIVE not in kinds.values() or set(kinds.values()) == {GENERATIVE}:
+    if GENERATIVE not in own or own == {GENERATIVE}:
         raise CallValueError("contract: at least one generative and one local action are needed")
     for route in contract.routes:
         if kinds.get(route.call) != GENERATIVE or kinds.get(route.first, GENERATIVE) == GENERATIVE:

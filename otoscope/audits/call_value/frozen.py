@@ -120,7 +120,10 @@ def fit_frozen(tables: CallTables, contract: Contract) -> Frozen:
         seeds=seeds,
         repeats=_repeats(tables, contract, prompts, {"": selectors} | seeds),
         post_call=fit_post_call(
-            part, len(contract.labels), contract.settings, _cascades(part, contract, thresholds)
+            part.selectable(),
+            len(contract.labels),
+            contract.settings,
+            _cascades(part, contract, thresholds),
         ),
     )
 
@@ -159,6 +162,7 @@ def selector_plan(
 
     Ablations leave out one local action, with what was read from it, or switch interactions.
     """
+    part = part.selectable()
     plan = {FULL: (part, settings)}
     switched = replace(settings, interactions=not settings.interactions)
     how = "with" if switched.interactions else "without"

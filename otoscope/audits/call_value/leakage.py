@@ -164,7 +164,7 @@ def _pre_call(contract: Contract) -> Check:
 
 def _permuted(tables: CallTables, contract: Contract, frozen: Frozen) -> Check:
     """A selector that is cross-fitted to permuted labels must not be better than chance at them."""
-    part = development_part(tables, contract, prompts=frozen.prompts)
+    part = development_part(tables, contract, prompts=frozen.prompts).selectable()
     assert part.gold is not None
     rng = np.random.default_rng(contract.settings.seed)
     gold = rng.permutation(part.gold)

@@ -32,11 +32,14 @@ class CallAction:
 
     Attributes:
         cost: In the utility, 0 to 1; that of the dearest action is 1.
+        is_controller: Whether it is only compared and routed: no selector, oracle or post-call
+            policy knows of it.
     """
 
     name: str
     kind: str
     cost: float
+    is_controller: bool = False
 
     @property
     def is_call(self) -> bool:
@@ -138,6 +141,10 @@ class CallPart:
             component_costs={n: values[kept] for n, values in self.component_costs.items()},
             logprob=None if self.logprob is None else self.logprob[kept],
         )
+
+    def selectable(self) -> "CallPart":
+        """The part without its controllers."""
+        return self.only([k for k, own in enumerate(self.actions) if not own.is_controller])
 
     def local(self) -> "CallPart":
         """The part without its calls."""

@@ -88,13 +88,14 @@ def post_call_policies(part: CallPart, fitted: PostCall) -> list[CallPolicy]:
 
     The selector without calls reads local labels only; it is there to be compared with.
     """
-    every = np.broadcast_to(part.is_call, part.predicted.shape)
+    own_calls = [action.is_call and not action.is_controller for action in part.actions]
+    every = np.broadcast_to(np.array(own_calls), part.predicted.shape)
     made = []
     for name, own in fitted.selectors.items():
         policy = replace(selecting(name, part, own), role="post-call")
         made.append(replace(policy, called=every) if name == AGREEMENT else policy)
-    local = _local(part, list(range(len(part.actions))))
-    predicted = fitted.stacked.predict(part)
+    local = _local(part, _selectable(part))
+    predicted = fitted.stacked.predict(part.selectable())
     return [*made, CallPolicy(STACKED, "post-call", predicted, None, every, local)]
 
 
@@ -108,19 +109,20 @@ def selecting(name: str, part: CallPart, fitted: FittedSelector) -> CallPolicy:
 
 def masked(part: CallPart, full: FittedSelector) -> CallPolicy:
     """The full selector with calls forbidden: the other reading of No-call."""
-    probabilities = full.model.probabilities(part)
-    chosen = choose(probabilities, part, full.weight_of_cost, ~part.is_call)
-    every = list(range(len(part.actions)))
-    return choosing(NO_CALL_MASK, "selector", part, chosen, _local(part, every))
+    kept, own = _selectable(part), part.selectable()
+    probabilities = full.model.probabilities(own)
+    chosen = np.array(kept)[choose(probabilities, own, full.weight_of_cost, ~own.is_call)]
+    return choosing(NO_CALL_MASK, "selector", part, chosen, _local(part, kept))
 
 
 def oracles(part: CallPart) -> list[CallPolicy]:
     """Choices of whoever knows the labels: over all actions with fewest calls, local, encoders."""
-    local: list[int] = np.flatnonzero(~part.is_call).tolist()
+    every = _selectable(part)
+    local = [k for k in every if not part.actions[k].is_call]
     encoders = [k for k in local if part.actions[k].kind == "encoder"]
     made = []
     for name, kept in (
-        ("oracle", list(range(len(part.actions)))),
+        ("oracle", every),
         ("oracle without calls", local),
         ("oracle of encoders", encoders),
     ):
@@ -128,6 +130,10 @@ def oracles(part: CallPart) -> list[CallPolicy]:
             chosen = np.array(kept)[oracle(part.only(kept))]
             made.append(choosing(name, "oracle", part, chosen, _local(part, kept)))
     return made
+
+
+def _selectable(part: CallPart) -> list[int]:
+    return [k for k, own in enumerate(part.actions) if not own.is_controller]
 
 
 def _local(part: CallPart, kept: list[int]) -> frozenset[str]:

@@ -85,6 +85,8 @@ def by_stage(audit: CallAudit) -> ReportTable:
     part, full = audit.holdout, policy_of(audit, FULL)
     rows = []
     for k, action in enumerate(part.actions):
+        if action.is_controller:
+            continue
         own = np.asarray(full.chosen == k)
         row = {"action": action.name, "kind": action.kind, **_gains(audit, own)}
         if own.any():

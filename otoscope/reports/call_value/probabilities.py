@@ -47,7 +47,8 @@ class Expected:
 
 def expected(audit: CallAudit) -> tuple[Expected, Expected]:
     """Of development examples, cross-fitted, and of held-out ones, as frozen."""
-    settings, part = audit.contract.settings, audit.development
+    settings, part = audit.contract.settings, audit.development.selectable()
+    held = audit.holdout.selectable()
     local = part.local()
     weight = audit.frozen.selectors[NO_CALL].weight_of_cost
     chosen = choose(cross_fitted(local, settings), local, weight)
@@ -61,10 +62,10 @@ def expected(audit: CallAudit) -> tuple[Expected, Expected]:
         ),
         Expected(
             HOLDOUT,
-            audit.holdout,
-            audit.frozen.selectors[FULL].model.probabilities(audit.holdout),
+            held,
+            audit.frozen.selectors[FULL].model.probabilities(held),
             right_of(audit, NO_CALL),
-            np.zeros(audit.holdout.n, dtype=np.int64),
+            np.zeros(held.n, dtype=np.int64),
         ),
     )
 
