@@ -124,9 +124,9 @@ def _clip(root: Path, line: str, row: Mapping[str, Any], folds: Collection[int])
     parsed = parse_name(name)
     if parsed is None:
         raise CorpusError(f"{line}: {name!r} is not a name such as 1-100032-A-0.wav")
-    told = (cell_text(row.get("fold")), cell_text(row.get("target")))
-    if told != (str(parsed.fold), str(parsed.target)):
-        raise CorpusError(f"{line}: {name} says another fold or target than {' and '.join(told)}")
+    stated = (cell_text(row.get("fold")), cell_text(row.get("target")))
+    if stated != (str(parsed.fold), str(parsed.target)):
+        raise CorpusError(f"{line}: {name} says another fold or target than {' and '.join(stated)}")
     path = root / "audio" / name
     if not path.is_file():
         raise CorpusError(f"{line}: there is no file {name} in {root / 'audio'}")
