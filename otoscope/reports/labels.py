@@ -15,6 +15,7 @@ import pandas as pd
 from otoscope.audits.labelled import DEVELOPMENT, HOLDOUT, open_labelled
 from otoscope.audits.labels import AUDIT
 from otoscope.audits.opening import DatasetLike
+from otoscope.reports.confusion import confusion_pictures
 from otoscope.reports.parse_audit import doubtful_answers
 from otoscope.reports.samples import players, sample_table, samples_of_all
 from otoscope.reports.scoring import ScoredRun, is_correct, score_runs, sources_of
@@ -69,6 +70,12 @@ def report(
             "findings": {run.name: list(findings(run, every[0])) for run in scored},
             "samples": [
                 (run.name, [card for card in cards if card[0]["run"] == run.name]) for run in scored
+            ],
+            "confusion": [
+                picture
+                for run in scored
+                if (counts := _counts(run, chosen[run.name])) is not None
+                for picture in confusion_pictures({run.name: counts}, labels_of(run))
             ],
             "sample_note": table.notes[0],
             "with_audio": dataset is not None,
@@ -227,15 +234,23 @@ def _by_label(runs: Sequence[ScoredRun], chosen: Mapping[str, str | None]) -> Re
     return ReportTable("labels_by_label", title, columns, tuple(rows))
 
 
-def _confusion(run: ScoredRun, prompt: str | None) -> Iterator[ReportTable]:
+def _counts(run: ScoredRun, prompt: str | None) -> np.ndarray | None:
+    """Hold-out answers by true label and by answer, the last without one; None without any."""
     own, labels = _chosen_part(run, prompt), labels_of(run)
     if not len(own):
-        return
+        return None
     counts = confusion(index_answers(own["label"].tolist(), own["prediction"].tolist(), labels))
+    return np.column_stack([counts[:, : len(labels)], counts[:, len(labels) :].sum(axis=1)])
+
+
+def _confusion(run: ScoredRun, prompt: str | None) -> Iterator[ReportTable]:
+    counts, labels = _counts(run, prompt), labels_of(run)
+    if counts is None:
+        return
     heads = [f"answer {i}" for i in range(len(labels))]
     rows = tuple(
-        {"label": label, **dict(zip(heads, line[: len(labels)].tolist(), strict=True)),
-         "none": int(line[len(labels) :].sum()), "all": int(line.sum())}
+        {"label": label, **dict(zip((*heads, "none"), line.tolist(), strict=True)),
+         "all": int(line.sum())}
         for label, line in zip(labels, counts, strict=True)
     )  # fmt: skip
     columns = (

@@ -16,11 +16,12 @@ from tests.audits.tiny_dataset import clip, full_row, write
 ANIMALS = ("cow", "hen", "sheep")
 
 
-def folder(path, n=6, **more):
+def folder(path, n=6, n_samples=400, **more):
     splits = {
         split: [
             {
-                "id": f"{split}-{i}", "audio": clip(100 * k + i), "label": ANIMALS[i % 3],
+                "id": f"{split}-{i}", "audio": clip(100 * k + i, n_samples=n_samples),
+                "label": ANIMALS[i % 3],
                 "cluster_id": f"{split}-{i // 2}", "speaker_id": f"p{i}",
             } | more
             for i in range(n)

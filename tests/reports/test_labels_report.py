@@ -135,6 +135,8 @@ def test_a_page_with_players_of_a_real_run(tmp_path):
     assert "hen: 33.3 % of 3 hold-out clips correct" in page
     assert page.count("<audio ") == 3, "one wrong cow, one wrong sheep, one right hen"
     assert "Scores by prompt and split" in page
+    assert page.count("<title>cow as hen: 1 (100 %)</title>") == 1
+    assert page.count('role="img" aria-label="Confusion of labels by hen: rows are true') == 1
 
 
 def test_two_runs_are_compared_by_clusters(tmp_path):
