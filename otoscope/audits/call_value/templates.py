@@ -77,7 +77,7 @@ def contract_of_template(name: str, tables: CallTables) -> tuple[dict[str, Any],
         "routes": routes,
         "tests": tests,
     }
-    said = {
+    left_out = {
         "the tables lack": sorted(absent),
         "routes left out": sorted(lost),
         "tests left out": [" − ".join(pair) for pair in template["tests"] if pair not in tests],
@@ -85,7 +85,7 @@ def contract_of_template(name: str, tables: CallTables) -> tuple[dict[str, Any],
         "predictions that it does not use": sorted(set(known) - names),
         "another task": [tables.task] if tables.task not in ("", template["task"]) else [],
     }
-    return record, [f"{name}: {what}: {', '.join(own)}" for what, own in said.items() if own]
+    return record, [f"{name}: {what}: {', '.join(own)}" for what, own in left_out.items() if own]
 
 
 def _there(
