@@ -5,9 +5,9 @@
 
 Clips of the game's voice packs: of files of the same bytes the first counts, and the pack Robot is
 left out. A logistic probe on the last layer, each pack predicted by the others: packs, not clips,
-are what is new, though two packs may have one speaker. Classes are small and differ in length, so
-balanced accuracy and the recall of each class are printed; with five coughs, one is worth
-0.05. Nothing is downloaded or written.
+are what is new, though two packs may have one speaker. Classes are small and differ in size, so
+each counts the same in the probe, and balanced accuracy and the recall of each class are printed;
+with five coughs, one is worth 0.05. Nothing is downloaded or written.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def recalls(rows: np.ndarray, labels: np.ndarray, packs: np.ndarray) -> np.ndarr
     with threadpool_limits(1):
         for pack in np.unique(packs):
             out = packs == pack
-            probe = fit_logistic(rows[~out], labels[~out], len(SOUNDS))
+            probe = fit_logistic(rows[~out], labels[~out], len(SOUNDS), balanced=True)
             predicted[out] = probe.scores(rows[out]).argmax(axis=1)
     return np.array([(predicted[labels == k] == k).mean() for k in range(len(SOUNDS))])
 

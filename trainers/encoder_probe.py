@@ -109,6 +109,12 @@ def encoder_probe(
             f"{dataset}: {inside.sum()} development and {(~inside).sum()} held-out examples, "
             f"{len(data.labels)} labels; {len(actions)} actions: {', '.join(actions)}"
         )
+        for name, timed in encoders.items():
+            if timed.no_zero_shot:
+                typer.echo(
+                    f"without {name}_zero_shot, {name}_class_bias, {name}_score_probe: "
+                    f"{timed.no_zero_shot}"
+                )
     if dry_run:
         return
     record = evidence_record(data, dataset, encoders, settings)

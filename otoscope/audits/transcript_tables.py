@@ -33,6 +33,7 @@ def write_tables(
     device: str,
     labellers: Mapping[str, Labeller],
     made: Mapping[str, Transcript],
+    first: Mapping[str, str],
     labels: Mapping[str, Mapping[str, TranscriptLabel]],
     out: Path,
 ) -> None:
@@ -40,10 +41,11 @@ def write_tables(
 
     Args:
         device: Where recognition ran.
+        first: The row whose transcript each row has.
         labels: By action, then by id.
     """
     lines = read_lines(out / "transcripts.jsonl", CallValueError)
-    batches = {name: line["batch"] for name, line in lines.items()}
+    batches = {row.id: lines[first[row.id]]["batch"] for row in data.rows}
     transcripts, components = [], []
     for row in data.rows:
         own = made[row.id]

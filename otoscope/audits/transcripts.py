@@ -1,6 +1,8 @@
 """Transcripts of a labelled dataset, and labels from them: the evidence of the transcript route.
 
-OUT/transcripts.jsonl    append only, one line a clip
+Rows that have the same audio share one transcript and the time that it took.
+
+OUT/transcripts.jsonl    append only, one line for each distinct audio, with the id of its first row
 OUT/labels-HASH.jsonl    append only, one line an answer of a text model; HASH is of what decides it
 OUT/transcripts.parquet  one row a clip
 OUT/components.parquet   what recognition and labelling of each clip cost
@@ -38,7 +40,7 @@ class Transcribed:
     Attributes:
         transcripts: By id.
         labels: By action, then by id.
-        n_new: Clips that were not there already.
+        n_new: Distinct clips that were not there already.
     """
 
     transcripts: Mapping[str, Transcript]
@@ -55,6 +57,12 @@ def limited(data: LabelledData, n: int | None) -> LabelledData:
         if n is None or counts[row.split] <= n:
             rows.append(row)
     return replace(data, rows=tuple(rows))
+
+
+def first_with_audio(data: LabelledData) -> dict[str, str]:
+    """For each row, by id: the first row that has the same audio; itself where no earlier one."""
+    first: dict[str, str] = {}
+    return {row.id: first.setdefault(data.facts(row.id)[0], row.id) for row in data.rows}
 
 
 def transcribe(
@@ -87,7 +95,8 @@ def transcribe(
         ),
         "recognizer": recognizer.description,
         "words": words,
-        "wall_s": "of a batch, divided by its clips, after a clip that does not count",
+        "wall_s": "of a batch, divided by its clips, after a clip that does not count; rows with "
+        "the same audio all have the time of its one transcription",
     }
     out.mkdir(parents=True, exist_ok=True)
     busy = FOLDER.error(f"{out}: another process is at work in it")
@@ -102,7 +111,7 @@ def transcribe(
             action: _labels(data, made, labeller, out, progress)
             for action, labeller in labellers.items()
         }
-        write_tables(data, recognizer.device, labellers, made, labels, out)
+        write_tables(data, recognizer.device, labellers, made, first_with_audio(data), labels, out)
     return Transcribed(made, labels, n_new)
 
 
@@ -114,7 +123,8 @@ def _transcripts(
         name: Transcript.from_plain(line["transcript"])
         for name, line in read_lines(path, FOLDER.error).items()
     }
-    todo = [row.id for row in data.rows if row.id not in done]
+    first = first_with_audio(data)
+    todo = [name for name in dict.fromkeys(first.values()) if name not in done]
     n_new = len(todo)
     if todo:  # the first batch would carry what happens once
         recognizer.transcribe([data.audio(todo[0])])
@@ -132,7 +142,7 @@ def _transcripts(
             )
             done |= zip(batch, found, strict=True)
             advance(len(batch))
-    return {row.id: done[row.id] for row in data.rows}, n_new
+    return {name: done[same] for name, same in first.items()}, n_new
 
 
 def _labels(

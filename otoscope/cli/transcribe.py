@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from otoscope.cli.options import DatasetName, Revision
+from otoscope.cli.options import DatasetName, Revision, Where
 
 
 def transcribe(
@@ -38,6 +38,13 @@ def transcribe(
         typer.Option(help="Column by which examples are clustered, e.g. speaker_id."),
     ] = None,
     revision: Revision = None,
+    where: Where = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            help="Task: whose keywords or prompt labellers use; the dataset's by default."
+        ),
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most N clips of each split.")] = None,
     batch_size: Annotated[
         int | None, typer.Option(min=1, help="Requests in one forward pass.")
@@ -56,7 +63,7 @@ def transcribe(
     that `otoscope call-value` reads. No labeller is given labels of held-out examples.
     """
     from otoscope.audits.labelled import open_labelled
-    from otoscope.audits.transcripts import actions_of, limited
+    from otoscope.audits.transcripts import actions_of, first_with_audio, limited
     from otoscope.audits.transcripts import transcribe as run
     from otoscope.progress import ProgressBars
     from otoscope.speech.recognition import open_recognizer
@@ -65,7 +72,7 @@ def transcribe(
     data = limited(
         open_labelled(
             dataset, config=config, development=development, holdout=holdout, revision=revision,
-            cluster=cluster,
+            cluster=cluster, where=where or (), task=task,
         ),
         limit,
     )  # fmt: skip
@@ -76,9 +83,11 @@ def transcribe(
         for action, spec in actions_of(labeller or []).items()
     }
     if dry_run:
-        seconds = sum(data.facts(row.id)[1] for row in data.rows)
+        distinct = set(first_with_audio(data).values())
+        seconds = sum(data.facts(name)[1] for name in distinct)
         typer.echo(
-            f"{len(data.rows):,} clips, {seconds / 60:.1f} minutes of speech, by {recognizer}; "
+            f"{len(data.rows):,} rows, {len(distinct):,} distinct clips, "
+            f"{seconds / 60:.1f} minutes of speech, by {recognizer}; "
             f"labels: {', '.join(data.labels)}"
         )
         for action, own in labellers.items():

@@ -49,6 +49,7 @@ def fit_logistic(
     n_labels: int,
     *,
     C: float = 1.0,
+    balanced: bool = False,
 ) -> ClosedSetProbe:
     """Multinomial logistic regression with an L2 penalty; the intercept is not penalised.
 
@@ -56,6 +57,8 @@ def fit_logistic(
 
     Args:
         labels: Index of each row's label; at least two occur.
+        balanced: Whether each label counts the same in the loss, however many rows have it; their
+            weights still add up to the number of rows.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -64,7 +67,9 @@ def fit_logistic(
     if scaled.shape[0] < scaled.shape[1]:  # the optimum lies in the span of the rows
         _, _, axes = np.linalg.svd(scaled, full_matrices=False)
         scaled = scaled @ axes.T
-    model = LogisticRegression(C=C, max_iter=MOST_STEPS).fit(scaled, labels)
+    weighting = "balanced" if balanced else None
+    model = LogisticRegression(C=C, max_iter=MOST_STEPS, class_weight=weighting)
+    model.fit(scaled, labels)
     weights, bias = model.coef_, model.intercept_
     if len(model.classes_) == 2:  # scikit-learn has one row, the difference of both
         weights, bias = np.concatenate([-weights, weights]) / 2, np.concatenate([-bias, bias]) / 2

@@ -60,9 +60,11 @@ class Counts:
 
 
 def row(split, i, label=None):
+    """Every row has audio of its own."""
+    number = i + N * (split == "holdout")
     own = LABELS[i % 2] if label is None else label
     return {
-        "id": f"{split}-{i}", "audio": clip(i), "label": own, "task": "speech_text_matching",
+        "id": f"{split}-{i}", "audio": clip(number), "label": own, "task": "speech_text_matching",
         "text": f"sentence number {'abcdef'[i // 2]}", "cluster_id": f"{split}-{i // 2}",
     }  # fmt: skip
 
@@ -171,6 +173,27 @@ def test_answers_of_a_text_model_are_kept(data, spoken, tmp_path):
     seconds = components.groupby("component")["wall_s"].sum()
     assert seconds.to_dict() == {"asr": 0.5 * 2 * N, "text:transcript": 0.25 * 2 * N}
     assert set(components[components["component"] == "asr"]["batch"]) == {5, 4}
+
+
+def test_audio_of_several_rows_is_transcribed_once(tmp_path):
+    # rows 2k and 2k + 1 of each split are one clip with two sentences, as in speech-text matching
+    pairs = {
+        split: [row(split, i) | {"audio": clip(i // 2 + 50 * k)} for i in range(N)]
+        for k, split in enumerate(("development", "holdout"))
+    }
+    data = open_labelled({split: in_memory(rows) for split, rows in pairs.items()})
+    recites = Recites({row.id: row.text for row in data.rows})
+    made = transcribe(data, recites, matching(data), tmp_path)
+    firsts = [row.id for row in data.rows[::2]]
+    assert recites.calls == [firsts[0], *firsts]  # the first one warms up
+    assert made.n_new == N
+    assert len((tmp_path / "transcripts.jsonl").read_text().splitlines()) == N
+    table = pd.read_parquet(tmp_path / "transcripts.parquet").set_index("example_id")
+    assert table.loc["holdout-5"].equals(table.loc["holdout-4"])
+    assert table["text"].nunique() == N // 2
+    assert (pd.read_parquet(tmp_path / "predictions.parquet")["wall_s"] == 0.5).all()
+    assert "time of its one transcription" in (tmp_path / "evidence.json").read_text()
+    assert transcribe(data, Recites({}), {}, tmp_path).n_new == 0
 
 
 def test_another_work_in_the_folder(data, spoken, tmp_path):

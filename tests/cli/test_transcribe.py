@@ -24,12 +24,12 @@ def place(tmp_path):
     rows = {
         split: [
             {
-                "id": f"{split}-{i}", "audio": clip(i), "label": ("cow", "hen")[i % 2],
+                "id": f"{split}-{i}", "audio": clip(i + first), "label": ("cow", "hen")[i % 2],
                 "text": "a b", "cluster_id": f"{split}-{i // 2}",
             }
             for i in range(12)
         ]
-        for split in ("development", "holdout")
+        for split, first in (("development", 0), ("holdout", 12))
     }  # fmt: skip
     write(tmp_path / "data", {"default": rows})
     save_tiny_whisper(tmp_path / "whisper")
@@ -46,7 +46,7 @@ def words(place, *more):
 def test_a_dry_run_writes_nothing(place):
     result = CliRunner().invoke(app, words(place, "--labeller", "keywords", "--dry-run"))
     assert result.exit_code == 0, result.output
-    assert "24 clips" in result.output
+    assert "24 rows, 24 distinct clips" in result.output
     assert not (place / "out").exists()
 
 
@@ -54,6 +54,17 @@ def test_a_wrong_name_is_one_line(place):
     result = CliRunner().invoke(app, words(place, "--labeller", "keyword"))
     assert result.exit_code == 2
     assert "did you mean 'keywords'" in result.output
+
+
+def test_rows_that_are_chosen(place):
+    more = ("--dry-run", "--where", "label=cow", "--task", "esc50_animals")
+    result = CliRunner().invoke(app, words(place, *more))
+    assert result.exit_code == 2
+    assert "a closed set needs two labels or more" in result.output
+    more = ("--dry-run", "--where", "text=a c")
+    result = CliRunner().invoke(app, words(place, *more))
+    assert result.exit_code == 2
+    assert "no row of development has text=a c; text is 'a b'" in result.output
 
 
 def test_clips_of_a_folder(place):

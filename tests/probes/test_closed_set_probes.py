@@ -23,13 +23,19 @@ def test_logistic_regression_of_two_points_by_hand():
     assert probe.scores(np.array([[5.0]])) == pytest.approx(np.array([[-w / 2, w / 2]]), abs=1e-3)
 
 
+@pytest.mark.parametrize("balanced", [False, True])
 @pytest.mark.parametrize("width", [5, 200])
 @pytest.mark.parametrize("n_labels", [2, 3])
-def test_logistic_probabilities_are_those_of_a_scikit_learn_pipeline(width, n_labels):
+def test_logistic_probabilities_are_those_of_a_scikit_learn_pipeline(width, n_labels, balanced):
     rows, labels = drawn(width=width, n_labels=n_labels)
+    kept = (labels > 0) | (np.arange(60) < 20)  # label 0 has fewer rows than the others
+    rows, labels = rows[kept], labels[kept]
+    weight = {k: len(labels) / n_labels / (labels == k).sum() for k in range(n_labels)}
     scaled = StandardScaler().fit_transform(rows)
-    model = LogisticRegression(C=0.3, max_iter=5000, tol=1e-8).fit(scaled, labels)
-    scores = fit_logistic(rows, labels, n_labels, C=0.3).scores(rows)
+    model = LogisticRegression(
+        C=0.3, max_iter=5000, tol=1e-8, class_weight=weight if balanced else None
+    ).fit(scaled, labels)
+    scores = fit_logistic(rows, labels, n_labels, C=0.3, balanced=balanced).scores(rows)
     found = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     assert found == pytest.approx(model.predict_proba(scaled), abs=2e-3)
 

@@ -157,8 +157,11 @@ def test_ast_scores_are_the_largest_logit_of_a_labels_classes(specs):
     expected = [logits[[0, 2, 5, 6, 7, 8]].max(), logits[3], logits[4]]
     found = encoder.label_scores(CLIPS[:1], ("Laughter", "sigh", "cough"))
     assert found[0] == pytest.approx(expected, abs=1e-5)
-    assert encoder.can_score(["throat_clearing"]) is False
-    with pytest.raises(ModelError, match="classes stands for 'sneeze'"):
+    assert encoder.unknown_label(["sigh", "cough"]) is None
+    assert encoder.unknown_label(["throat_clearing"]) == (
+        "this AST has no class 'Throat clearing', which would stand for the label 'throat_clearing'"
+    )
+    with pytest.raises(ModelError, match="no class 'Sneeze', which would stand for"):
         encoder.label_scores(CLIPS[:1], ["sigh", "sneeze"])
 
 

@@ -116,6 +116,15 @@ class TestEvidence:
             seconds["mfcc_embedding_probe"] + seconds["clap_embedding_probe"]
         )
 
+    def test_zero_shot_left_out_names_the_missing_audioset_label(self, data, tmp_path):
+        ast = f"ast:{tiny_encoders.ast(tmp_path / 'ast', labels=('Low', 'Mid', 'Speech'))}"
+        output = called(data, tmp_path / "out", encoders=(ast,))
+        missing = "this AST has no class 'high', which would stand for the label 'high'"
+        assert f"without ast_zero_shot, ast_class_bias, ast_score_probe: {missing}\n" in output
+        record = json.loads((tmp_path / "out" / "evidence.json").read_text())
+        assert record["encoders"]["ast"]["no_zero_shot"] == missing
+        assert set(predictions(tmp_path / "out")["action"]) == {"ast_embedding_probe"}
+
     def test_held_out_labels_change_no_prediction(self, data, tmp_path):
         called(data, tmp_path / "a")
         called(dataset(tmp_path / "poisoned", shift=1), tmp_path / "b")

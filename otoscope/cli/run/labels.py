@@ -35,7 +35,7 @@ def labels(
     task: Annotated[
         str | None,
         typer.Option(
-            help="Task, whose question is put; the dataset's own when absent. One of "
+            help="Task: whose question is put; the dataset's own when absent. One of "
             f"{', '.join(TASKS)}, or another name for the generic question."
         ),
     ] = None,

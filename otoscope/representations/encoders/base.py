@@ -65,8 +65,8 @@ class ZeroShotEncoder(Protocol):
             ModelError: It does not know a label.
         """
 
-    def can_score(self, labels: Sequence[str]) -> bool:
-        """Whether it knows all of these labels."""
+    def unknown_label(self, labels: Sequence[str]) -> str | None:
+        """What it lacks to score these labels, in words; None where it lacks nothing."""
 
 
 def embeddings(

@@ -61,9 +61,8 @@ class ClapEncoder:
             self._texts[labels] = _unit(found)
         return self._texts[labels]
 
-    def can_score(self, labels: Sequence[str]) -> bool:
-        """Any labels are words."""
-        return True
+    def unknown_label(self, labels: Sequence[str]) -> None:
+        """None: any labels are words."""
 
     def _audio(self, clips: Sequence[AudioInput]) -> Any:
         return self._last.get(clips, lambda: self._encoded(clips))

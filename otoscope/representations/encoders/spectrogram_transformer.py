@@ -102,26 +102,34 @@ class SpectrogramTransformerEncoder:
         Raises:
             ModelError: No class stands for a label.
         """
-        columns = [self._columns(label) for label in labels]
-        if missing := [label for label, own in zip(labels, columns, strict=True) if own is None]:
-            raise ModelError(
-                f"none of this AST's classes stands for {missing[0]!r}; give its encoder `classes`"
-            )
+        if missing := self.unknown_label(labels):
+            raise ModelError(f"{missing}; give its encoder `classes`")
+        columns = [self._columns(label)[0] for label in labels]
         logits = self._outputs(clips).logits.float().cpu().numpy()
         return np.stack([logits[:, own].max(axis=1) for own in columns], axis=1)
 
-    def can_score(self, labels: Sequence[str]) -> bool:
-        """Whether classes stand for all of these labels."""
-        return all(self._columns(label) is not None for label in labels)
+    def unknown_label(self, labels: Sequence[str]) -> str | None:
+        """See `ZeroShotEncoder.unknown_label`: the first label without classes, and which."""
+        for label in labels:
+            columns, absent = self._columns(label)
+            if not columns:
+                return (
+                    f"this AST has no class {' or '.join(map(repr, absent))}, which would stand "
+                    f"for the label {label!r}"
+                )
+        return None
 
-    def _columns(self, label: str) -> list[int] | None:
+    def _columns(self, label: str) -> tuple[list[int], list[str]]:
+        """The columns of a label, and where there are none, names of classes that are missing."""
         known = {plain_label(name): int(k) for k, name in self.model.config.id2label.items()}
         stand_ins = {plain_label(name): own for name, own in self.classes.items()}
+        absent: list[str] = []
         for wanted in (stand_ins.get(plain_label(label), ()), [label]):
-            columns = [known.get(plain_label(name)) for name in wanted]
-            if columns and None not in columns:
-                return columns  # type: ignore[return-value]
-        return None
+            missing = [name for name in wanted if plain_label(name) not in known]
+            if wanted and not missing:
+                return [known[plain_label(name)] for name in wanted], []
+            absent += missing
+        return [], list({plain_label(name): name for name in reversed(absent)}.values())[::-1]
 
     def _outputs(self, clips: Sequence[AudioInput]) -> Any:
         return self._last.get(clips, lambda: self._encoded(clips))

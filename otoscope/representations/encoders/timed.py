@@ -28,6 +28,9 @@ class TimedEmbeddings:
     """An encoder as a model with sites: its layers, `zero_shot` where it can, and `wall_s`.
 
     The first batch is run once before it is timed. A batch shares its time evenly.
+
+    Attributes:
+        no_zero_shot: Why an encoder that scores labels does not score these; else None.
     """
 
     def __init__(
@@ -41,7 +44,10 @@ class TimedEmbeddings:
         """
         self.encoder, self.batch_size = encoder, batch_size
         encoder.batch_size = batch_size
-        scores = isinstance(encoder, ZeroShotEncoder) and bool(labels) and encoder.can_score(labels)
+        scores = isinstance(encoder, ZeroShotEncoder) and bool(labels)
+        self.no_zero_shot: str | None = None
+        if scores and (missing := encoder.unknown_label(labels)):  # type: ignore[attr-defined]
+            scores, self.no_zero_shot = False, missing
         self.labels = tuple(labels) if scores else ()
         self.sites: Mapping[str, int] = {
             **embedding_widths(encoder),
@@ -53,6 +59,7 @@ class TimedEmbeddings:
             "pooling": encoder.pooling,
             "labels": list(self.labels),
             "batch_size": batch_size,
+            **({"no_zero_shot": self.no_zero_shot} if self.no_zero_shot else {}),
         }
         self._warm = False
 

@@ -124,6 +124,8 @@ def test_the_command_takes_runs_and_folders(tmp_path):
     assert made.exit_code == 0, made.output
     record = json.loads((tmp_path / "c.json").read_text())
     assert set(record["actions"]) == {"probe", "simulated"}
+    # as few draws as a contract may have: what they give is tested elsewhere
+    (tmp_path / "c.json").write_text(json.dumps(record | {"draws": 100, "repeats": 0}))
     made = CliRunner().invoke(app, [*given, *contract, "--out", str(tmp_path / "audit")])
     assert made.exit_code == 0, made.output
     assert "simulated" in (tmp_path / "audit/index.html").read_text()
