@@ -21,6 +21,7 @@ LABELLED: Registry[str] = Registry(
         "esc50_animals": "builders.esc50_animals",
         "labelled_folder": "builders.labelled_folder",
         "speech_text_matching": "builders.speech_text_matching",
+        "vocalsound_split": "builders.vocalsound_split",
     },
 )
 """Folder name to module, for clips with one label each of a closed set.

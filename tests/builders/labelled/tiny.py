@@ -1,7 +1,10 @@
 """Labelled clips of a few tones, and how each dataset of `LABELLED` is built from tiny input."""
 
+import io
+
 import numpy as np
 import soundfile
+from datasets import Audio, Dataset
 
 RATE = 16_000
 
@@ -9,9 +12,14 @@ RATE = 16_000
 def tone(path, number, *, rate=RATE, duration_s=0.2):
     """A sine whose pitch is its number; no two numbers have the same samples."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    t = np.arange(round(duration_s * rate)) / rate
-    soundfile.write(path, 0.5 * np.sin(2 * np.pi * (200 + 10 * number) * t), rate)
+    soundfile.write(path, sine(number, rate=rate, duration_s=duration_s), rate)
     return path
+
+
+def sine(number, *, rate=RATE, duration_s=0.2):
+    """Its samples."""
+    t = np.arange(round(duration_s * rate)) / rate
+    return 0.5 * np.sin(2 * np.pi * (200 + 10 * number) * t)
 
 
 def folder_of(root, counts, *, first=0):
@@ -79,12 +87,64 @@ def _esc50_animals(tmp_path):
     return ["--from", str(esc50(tmp_path / "esc50", 40))]
 
 
+SPELLINGS = {
+    "laughter": "Laughter", "sigh": "Sigh", "cough": "Cough", "sneeze": "Sneeze",
+    "sniff": "Sniff", "throatclearing": "Throat clearing",
+}  # fmt: skip
+
+
+def vocal_names(n_speakers, *, first=0):
+    """`m0000_0_laughter.wav` and so on: a clip of each class by every speaker."""
+    return [
+        f"{'fm'[i % 2]}{i:04d}_0_{kind}.wav"
+        for i in range(first, first + n_speakers)
+        for kind in SPELLINGS
+    ]
+
+
+def vocal_rows(names, *, first=0):
+    """Rows as Dynamic-SUPERB has them; audio by number."""
+    kinds = [name.removesuffix(".wav").rsplit("_", 1)[-1] for name in names]
+    return [
+        {
+            "file": name,
+            "audio": first + i,
+            "instruction": "Which sound is it?",
+            "label": SPELLINGS[kind],
+        }
+        for i, (name, kind) in enumerate(zip(names, kinds, strict=True))
+    ]
+
+
+def parquet_copy(folder, rows):
+    """A repository folder with one split `test`; the audio is a tone for each number."""
+    for row in rows:
+        row["audio"] = sine_bytes(row["audio"])
+    table = Dataset.from_list(rows).cast_column("audio", Audio(decode=False))
+    (folder / "data").mkdir(parents=True)
+    table = table.cast_column("audio", Audio())
+    table.to_parquet(folder / "data" / "test-00000-of-00001.parquet")
+    return folder
+
+
+def sine_bytes(number):
+    """A row's audio: as `tone` has it, in memory."""
+    file = io.BytesIO()
+    soundfile.write(file, sine(number, duration_s=0.02), RATE, format="WAV")
+    return {"bytes": file.getvalue(), "path": f"{number}.wav"}
+
+
+def _vocalsound_split(tmp_path):
+    return ["--from", str(parquet_copy(tmp_path / "copy", vocal_rows(vocal_names(120))))]
+
+
 TINY = {
     "esc50_animals": _esc50_animals,
     "labelled_folder": _labelled_folder,
     "speech_text_matching": _speech_text_matching,
+    "vocalsound_split": _vocalsound_split,
 }
 """Name in `LABELLED` to the arguments of its `build` for a tiny input made below a folder."""
 
-LARGE = {"esc50_animals"}
+LARGE = {"esc50_animals", "vocalsound_split"}
 """Those whose clips are counted, so that the input has as many as the published one: slow."""
