@@ -153,8 +153,13 @@ def _splits(
             return pair
     if development and holdout:
         raise DatasetError(f"development and hold-out are both the split {development!r}")
+    if len(there) < 2:
+        raise DatasetError(
+            f"{name} has one split, {', '.join(there)}, and two are needed: "
+            "`python -m builders.labelled_folder build` divides clips into development and holdout"
+        )
     raise DatasetError(
-        f"{name} has the split(s) {', '.join(there)}; name two with --development and --holdout"
+        f"{name} has the splits {', '.join(there)}; name two with --development and --holdout"
     )
 
 

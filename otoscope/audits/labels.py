@@ -18,6 +18,7 @@ from otoscope.audits.sampling import limited_rows
 from otoscope.errors import InvalidValue
 from otoscope.prompts.parts import Clip, Question, Text
 from otoscope.prompts.tasks import VARIANTS, ClosedSetTask, Variant, put, task_named
+from otoscope.responses import open_parser
 from otoscope.responses.closed_set import closed_set_name
 
 AUDIT = "labels"
@@ -53,7 +54,7 @@ def plan(
     Raises:
         DatasetError, LookupError, InvalidValue: What is missing or unknown is named.
     """
-    names = list(prompts) or list(VARIANTS)
+    names = list(dict.fromkeys(prompts)) or list(VARIANTS)
     variants = {name: VARIANTS[name] for name in names}
     if limit_clusters is not None and limit_clusters < 1:
         raise InvalidValue(f"limit_clusters must be 1 or more, not {limit_clusters}")
@@ -97,6 +98,8 @@ def _question(
         raise DatasetError(f"row {row.id!r} has label {row.label!r}, none of {list(data.labels)}")
     made = put(task, variant, data.labels, row.id, row.text)
     named = made.labels if made.letters else data.labels
+    parser = closed_set_name(named, made.synonyms, letters=made.letters)
+    open_parser(parser)  # labels that cannot be told apart are rejected before anything is sent
     return Question(
         question_id=f"{row.id}|{name}",
         id=row.id,
@@ -104,7 +107,7 @@ def _question(
         parts=(Text(made.prompt), Clip(row.id)),
         labels=made.labels,
         label=row.label,
-        parser=closed_set_name(named, made.synonyms, letters=made.letters),
+        parser=parser,
         category=data.task,
         columns={
             "split": row.split,

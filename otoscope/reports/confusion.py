@@ -14,12 +14,12 @@ MOST_LABELS = 12
 SIZE, NAMES = 240, 78
 LONGEST = 13  # characters of a label in a picture
 
-Counts = Int[np.ndarray, "n_labels n_answers"]
+ConfusionCounts = Int[np.ndarray, "n_labels n_answers"]
 """By true label and by answer, the last column for answers that name no label."""
 
 
 def confusion_pictures(
-    counts: Mapping[str, Counts], labels: Sequence[str]
+    counts: Mapping[str, ConfusionCounts], labels: Sequence[str]
 ) -> list[tuple[str, Markup]]:
     """A picture for each name: rows are true labels, columns answers; none of many labels."""
     if len(labels) > MOST_LABELS:
@@ -27,7 +27,7 @@ def confusion_pictures(
     return [(name, _picture(name, own, labels)) for name, own in counts.items()]
 
 
-def _picture(name: str, counts: Counts, labels: Sequence[str]) -> Markup:
+def _picture(name: str, counts: ConfusionCounts, labels: Sequence[str]) -> Markup:
     shown = counts if counts[:, -1].any() else counts[:, :-1]
     columns = [*labels, "none"][: shown.shape[1]]
     across, down = (SIZE - NAMES) / len(columns), (SIZE - NAMES) / len(labels)

@@ -203,8 +203,8 @@ def _scores(runs: Sequence[ScoredRun], chosen: Mapping[str, str | None]) -> Repo
     )  # fmt: skip
     notes = (
         "The prompt is chosen by accuracy on development, ties by name; hold-out takes no part. "
-        "An answer that is missing or names no single label is wrong. Confidence is `logprob` "
-        "where every answer has scores of its labels, else the same `constant` for all.",
+        "An answer that is missing or names no single label is wrong. Confidence is “logprob” "
+        "where every answer has scores of its labels, else the same (“constant”) for all.",
     )
     return ReportTable("labels_scores", "Scores by prompt and split", columns, tuple(rows), notes)
 
@@ -287,7 +287,7 @@ def _positions(runs: Sequence[ScoredRun]) -> ReportTable:
         *with_interval("answered", "answered, %"), TableColumn("true", "true, %", "share"),
     )  # fmt: skip
     notes = (
-        "Both splits. Only `shuffled` tells position from label: elsewhere each label has one "
+        "Both splits. Only “shuffled” tells position from label: elsewhere each label has one "
         "position. A position that is answered more often than it is true draws answers.",
     )
     title = "By position of the option"

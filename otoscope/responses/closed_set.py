@@ -101,9 +101,12 @@ def closed_set(
         if label not in labels:
             raise InvalidValue(f"{word!r} is a synonym of {label!r}, which is none of the labels")
         if not (key := normalised(word)):
-            raise InvalidValue(f"the label {word!r} has no letter or digit")
+            raise InvalidValue(f"{word!r} has no letter or digit to know it by; rename the label")
         if words.setdefault(key, label) != label:
-            raise InvalidValue(f"{word!r} means both {words[key]!r} and {label!r}")
+            raise InvalidValue(
+                f"{word!r} would mean both {words[key]!r} and {label!r}: case and marks do not "
+                "count, so labels need other letters or digits; rename one"
+            )
     by_letter = dict(zip(ascii_uppercase, labels, strict=False)) if letters else {}
     return Parser(words, RULES, _Reader(words, by_letter), by_letter)
 

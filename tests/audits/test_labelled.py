@@ -55,7 +55,7 @@ def test_splits_that_are_named():
     three = memory(splits("a", "b") | splits("c", "d"))
     data = open_labelled(three, development="c", holdout="b")
     assert data.splits == ("c", "b")
-    with pytest.raises(DatasetError, match="has the split\\(s\\) a, b, c, d; name two"):
+    with pytest.raises(DatasetError, match="has the splits a, b, c, d; name two"):
         open_labelled(three)
     with pytest.raises(DatasetError, match="no split 'e'"):
         open_labelled(three, development="e")

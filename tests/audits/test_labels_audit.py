@@ -2,11 +2,15 @@
 
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from otoscope.audits.labels import plan, run
 from otoscope.audits.opening import DatasetError
-from otoscope.audits.runs import load_run
+from otoscope.audits.runs import RunError, load_run
+from otoscope.cli import app
 from otoscope.errors import InvalidValue
 from otoscope.models.base import ModelError
 from otoscope.prompts.tasks import VARIANTS
@@ -16,12 +20,12 @@ from tests.audits.tiny_dataset import clip, full_row, write
 ANIMALS = ("cow", "hen", "sheep")
 
 
-def folder(path, n=6, n_samples=400, **more):
+def folder(path, n=6, n_samples=400, labels=ANIMALS, **more):
     splits = {
         split: [
             {
                 "id": f"{split}-{i}", "audio": clip(100 * k + i, n_samples=n_samples),
-                "label": ANIMALS[i % 3],
+                "label": labels[i % len(labels)],
                 "cluster_id": f"{split}-{i // 2}", "speaker_id": f"p{i}",
             } | more
             for i in range(n)
@@ -107,6 +111,84 @@ def test_saved_answers_are_of_any_label(tmp_path):
 def test_a_random_choice_is_among_all_labels(tmp_path):
     run(folder(tmp_path / "data"), "random:1", out=tmp_path / "run", audio_input_check=False)
     assert set(load_run(tmp_path / "run")["text"]) == set(ANIMALS)
+
+
+COMMAS = ("a, b", 'say "hi"', "it's")
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "words"),
+    [
+        (ANIMALS, ["--prompt", "plan"], "no prompt variant named 'plan'; did you mean 'plain'?"),
+        ([f"class {i}" for i in range(27)], [], "--prompt plain --prompt json --prompt shuffled"),
+        (("cow", "Cow", "hen"), [], "'cow' would mean both 'Cow' and 'cow'"),
+        (("c", "c#"), [], "case and marks do not count"),
+        (("cow", "", "hen"), [], "row 'development-1' has no label"),
+        (("🐄", "hen"), [], "'🐄' has no letter or digit to know it by; rename the label"),
+        (ANIMALS, ["--where", "cluster_id=z"], "no row of development has cluster_id=z"),
+    ],
+)
+def test_what_is_rejected_in_one_line(tmp_path, labels, options, words):
+    data = folder(tmp_path / "data", n=len(labels), labels=labels)
+    out = tmp_path / "run"
+    more = ["--dataset", str(data), "--model", "constant:cow", "--out", str(out), *options]
+    result = CliRunner().invoke(app, ["run", "labels", *more], env={"COLUMNS": "300"})
+    assert result.exit_code == 2
+    assert words in result.output
+    assert "Traceback" not in result.output
+    assert not out.exists()
+
+
+def test_one_split_is_not_enough(tmp_path):
+    data = write(tmp_path, {"default": {"train": [{"id": "a", "audio": clip(1), "label": "cow"}]}})
+    with pytest.raises(DatasetError, match=r"one split, train, .*builders\.labelled_folder build"):
+        plan(data)
+
+
+@pytest.mark.parametrize(
+    ("labels", "answer"),
+    [(("1", "2", "10"), "10."), ((1, 2, 10), "(10)"), (COMMAS, 'It is: Say "Hi"!'),
+     (("牛", "母鸡", "绵羊"), "“牛”。"), (("vache", "poule", "mouton"), "UNE POULE")],
+)  # fmt: skip
+def test_unusual_labels_are_read(tmp_path, labels, answer):
+    data = folder(tmp_path / "data", labels=labels)
+    run(data, f"constant:{answer}", out=tmp_path / "run", audio_input_check=False)
+    assert (score(load_run(tmp_path / "run")[:])["outcome"] == "correct").sum() == 16
+
+
+def test_labels_with_commas_are_listed_with_semicolons(tmp_path):
+    made = plan(folder(tmp_path, labels=COMMAS), prompts=["plain", "plain"])
+    assert made.choices["prompts"] == ["plain"]
+    prompt = next(iter(made.questions.values())).prompt
+    assert """Choose one of: a, b; it's; say "hi".""" in prompt
+
+
+def test_long_texts_are_quoted_whole(tmp_path):
+    data = folder(tmp_path, labels=("no", "yes"), text="word " * 1000 + "end")
+    made = plan(data, task="speech_text_matching", prompts=["plain"])
+    assert "word " * 1000 + "end" in next(iter(made.questions.values())).prompt
+
+
+def test_one_clip_that_cannot_be_read_costs_its_own_questions_alone(tmp_path):
+    data = folder(tmp_path / "data")
+    table = tmp_path / "data" / "default" / "holdout-0.parquet"
+    rows = pq.read_table(table).to_pylist()
+    rows[2]["audio"] = {"bytes": b"nonsense", "path": None}
+    pq.write_table(pa.Table.from_pylist(rows, pq.read_schema(table)), table)
+    run(data, "constant:cow", out=tmp_path / "run", audio_input_check=False)
+    found = load_run(tmp_path / "run")
+    failed = [row["id"] for row in found if row["status"] != "ok"]
+    assert failed == ["holdout-2"] * len(VARIANTS)
+    assert len(found) == 48
+
+
+def test_another_set_of_prompts_is_another_run(tmp_path):
+    data = folder(tmp_path / "data")
+    run(data, "constant:cow", out=tmp_path / "run", prompts=["plain"], audio_input_check=False)
+    with pytest.raises(RunError, match=r"prompts \['plain'\], now \['plain', 'json'\]"):
+        run(data, "constant:cow", out=tmp_path / "run", prompts=["plain", "json"],
+            audio_input_check=False)  # fmt: skip
+    assert len(load_run(tmp_path / "run")) == 12
 
 
 def test_a_label_outside_the_set(tmp_path):

@@ -58,6 +58,7 @@ def preview(planned: Any, model: Any) -> str:
     """What a run would send and cost."""
     from otoscope.prompts.parts import Text
     from otoscope.reports.terminal import indented
+    from otoscope.responses import parser_title
 
     lines, seen = [], set()
     seconds = 0.0
@@ -73,9 +74,8 @@ def preview(planned: Any, model: Any) -> str:
                 lines.append(part.text)
             else:
                 lines.append(f"[audio: {part.id}, {planned.items.facts(part.id)[1]:.2f} s]")
-        lines.append(
-            f"(labels {', '.join(q.labels)}; correct: {q.label}; parser {q.parser or 'none'})"
-        )
+        parser = parser_title(q.parser) if q.parser else "none"
+        lines.append(f"(labels {', '.join(q.labels)}; correct: {q.label}; parser {parser})")
     price = getattr(model, "estimate", None)
     n_characters = sum(len(q.prompt) for q in planned.questions.values())
     cost = (

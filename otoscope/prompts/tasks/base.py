@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from string import ascii_uppercase
 
 from otoscope.errors import InvalidValue
+from otoscope.registry import Registry
 
 QUOTE = "{text}"
 """Stands in a question for the words of the row that it quotes."""
@@ -46,8 +47,13 @@ class Variant:
     order: Callable[[Sequence[str], str], Sequence[str]] = lambda labels, row_id: labels
 
 
+def _listed(labels: Sequence[str]) -> str:
+    """Labels in a sentence; apart by semicolons where one of them has a comma."""
+    return ("; " if any("," in label for label in labels) else ", ").join(labels)
+
+
 def _plain(question: str, labels: Sequence[str]) -> str:
-    return f"{question} Choose one of: {', '.join(labels)}.\n\nAnswer with the label only."
+    return f"{question} Choose one of: {_listed(labels)}.\n\nAnswer with the label only."
 
 
 def _lettered(question: str, labels: Sequence[str]) -> str:
@@ -59,7 +65,7 @@ def _lettered(question: str, labels: Sequence[str]) -> str:
 
 def _json(question: str, labels: Sequence[str]) -> str:
     return (
-        f"{question} Choose one of: {', '.join(labels)}.\n\n"
+        f"{question} Choose one of: {_listed(labels)}.\n\n"
         'Answer with JSON only, in this form: {"label": "..."}'
     )
 
@@ -71,12 +77,15 @@ def shuffled(labels: Sequence[str], row_id: str) -> tuple[str, ...]:
     )
 
 
-VARIANTS: Mapping[str, Variant] = {
-    "plain": Variant(_plain),
-    "letters": Variant(_lettered, letters=True),
-    "json": Variant(_json),
-    "shuffled": Variant(_plain, order=shuffled),
-}
+VARIANTS: Registry[Variant] = Registry(
+    "prompt variant",
+    {
+        "plain": Variant(_plain),
+        "letters": Variant(_lettered, letters=True),
+        "json": Variant(_json),
+        "shuffled": Variant(_plain, order=shuffled),
+    },
+)
 """Name to variant. `shuffled` shows whether the position of an option decides."""
 
 
@@ -109,7 +118,11 @@ def put(
     if task.quotes and not (text or "").strip():
         raise InvalidValue(f"row {row_id!r} has no `text`, which this task's question quotes")
     if variant.letters and len(labels) > len(ascii_uppercase):
-        raise InvalidValue(f"{len(labels)} labels, and 26 letters to name options by")
+        others = " ".join(f"--prompt {name}" for name, each in VARIANTS.items() if not each.letters)
+        raise InvalidValue(
+            f"{len(labels)} labels, and 26 letters to name options by; leave out the prompt "
+            f"`letters`: {others}"
+        )
     offered = tuple(variant.order(labels, row_id))
     question = task.question.replace(QUOTE, text or "")
     synonyms = {word: label for word, label in task.synonyms.items() if label in labels}
