@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from otoscope.audits.call_value.audit import CallAudit
+from otoscope.audits.call_value.limits import LIMITS
 from otoscope.audits.labelled import LabelledData
 from otoscope.reports.call_value.breakdowns import by_prompt, changed_examples
 from otoscope.reports.call_value.changed_audio import changed_cards
@@ -115,7 +116,14 @@ def all_tables(
         calibration_table(splits),
         reliability_table(splits),
         checks_table(audit),
+        limits_table(),
     ]
+
+
+def limits_table() -> ReportTable:
+    """What no number of the report shows."""
+    rows = tuple({"limit": limit} for limit in LIMITS)
+    return ReportTable("limits", "What this does not show", (TableColumn("limit", "limit"),), rows)
 
 
 def facts(audit: CallAudit) -> list[str]:

@@ -15,6 +15,7 @@ from otoscope.reports.call_value.contrasts import contrasts
 from otoscope.reports.call_value.figures import forest, signed
 from otoscope.reports.call_value.outcomes import policy_of
 from otoscope.reports.call_value.pictures import UNPARSED, confusion_table
+from otoscope.reports.call_value.policy_rows import policies_table
 from otoscope.reports.call_value.report import write_call_report
 from tests.audits.tiny_dataset import in_memory
 from tests.reports.call_value.audits import make_audit, with_right
@@ -81,6 +82,15 @@ def test_unparsed_answers_have_a_column_of_their_own(audit):
     never = with_right(audit, full=np.zeros(240, dtype=bool))
     rows = [row for row in confusion_table(never).rows if row["policy"] == "full"]
     assert [row[UNPARSED] for row in rows] == [80, 80, 80]
+    counts = {row["policy"]: row.get("n_unparsed") for row in policies_table(never).rows}
+    assert (counts["full"], counts["no_call"]) == (240, 0)
+
+
+def test_limits_of_the_paper_stand_in_every_report(audit, tmp_path):
+    page, _ = write_call_report(audit, tmp_path)
+    for text in (page.read_text(), (tmp_path / "report.md").read_text()):
+        for words in ("accents, dialects", "code-switching", "fairness", "calibrated", "closed"):
+            assert words in text, words
 
 
 def test_the_forest_has_a_row_for_each_contrast_on_one_scale(audit):

@@ -4,6 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from otoscope.audits.call_value.contract import SELECTORS, Route
+from otoscope.audits.call_value.schema import AGREEMENT, AGREEMENT_NO_CALL, STACKED
+from otoscope.audits.call_value.templates import read_template
 from otoscope.errors import InputError
 from otoscope.reports.call_value.published import CONTRASTS, published_calls, published_tables
 from otoscope.statistics.pairs import PairedCounts, mcnemar_exact
@@ -58,6 +61,17 @@ def test_rows_stand_beside_policies_of_the_same_name(audit):
     assert rows["MOSS-Audio"].get("own") is None
     assert [row["only_policy_correct"] for row in contrasts.rows] == [7, 24, 24]
     assert "arXiv 2608.27817" in results.to_markdown()
+
+
+def test_names_here_are_policies_of_the_papers_contract():
+    template = read_template("vocalsound_paper")
+    routes = [Route(**own, quota=False).name for own in template["routes"]]
+    known = {*template["actions"], *template["controllers"], *routes, *SELECTORS}
+    known |= {"oracle", "oracle of encoders"}
+    own = {row["policy"]: row["here"] for row in ROWS if row["task"] == "vocalsound"}
+    assert [policy for policy, name in own.items() if name not in known] == []
+    others = {row["here"] for row in ROWS if row["task"] != "vocalsound"} - {""}
+    assert others - known == {AGREEMENT, AGREEMENT_NO_CALL, STACKED}
 
 
 def test_other_tasks_have_no_rows_unless_they_are_requested(audit):
