@@ -17,6 +17,7 @@ from otoscope.statistics.tango import tango_interval
 
 MARGIN = 0.03
 ALPHA = 0.05
+GAIN = "A gain was detected"
 
 
 class GainEvidence(NamedTuple):
@@ -148,7 +149,7 @@ probability of 80 %.
     established = "is established" if evidence.within_margin else "is not established"
     sentences.append(f"A difference within ±{100 * evidence.margin:g} points {established}.")
     sentences.append(_power(evidence))
-    return " ".join(sentences)
+    return " ".join(filter(None, sentences))
 
 
 def _power(evidence: GainEvidence) -> str:
@@ -163,7 +164,9 @@ def _power(evidence: GainEvidence) -> str:
             f" of {evidence.counts.n}, which in their clusters count as {evidence.n_effective},"
         )
     if math.isnan(evidence.minimum_detectable):
-        return f"{share} the test finds no gain, whatever its size, with a probability of 80 %."
+        if _detected(evidence) == GAIN:
+            return ""
+        return f"{share} no gain, whatever its size, is detectable with a power of 80 %."
     least = _up(evidence.minimum_detectable)
     return f"{share} the test finds gains of {least} points or more with a probability of 80 %."
 
@@ -171,7 +174,7 @@ def _power(evidence: GainEvidence) -> str:
 def _detected(evidence: GainEvidence) -> str:
     if evidence.p_value > ALPHA:
         return "No gain detected"
-    return "A gain was detected" if evidence.two_sided.estimate > 0 else "A loss was detected"
+    return GAIN if evidence.two_sided.estimate > 0 else "A loss was detected"
 
 
 def _up(share: float) -> str:

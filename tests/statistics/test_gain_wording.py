@@ -53,7 +53,7 @@ def test_a_gain_and_a_loss_are_named_and_bounded():
         (0, 0, 240, "Without discordant examples the power of the test is unknown."),
         (0, 0, 1, "Gains above 73.1 points are excluded"),  # 2.7055 / 3.7055 = 0.7301
         (1, 0, 1, "No gain is excluded, whatever its size."),
-        (1, 0, 1, "the test finds no gain, whatever its size, with a probability of 80 %"),
+        (1, 0, 1, "no gain, whatever its size, is detectable with a power of 80 %"),
         (6, 0, 240, "A gain was detected"),  # p = 2 / 2⁶
         (5, 0, 240, "No gain detected"),  # p = 2 / 2⁵
     ],

@@ -35,6 +35,8 @@ class Frozen:
     Attributes:
         contract_sha256: Of the contract that it was fitted for.
         prompts: The prompt of each action that has several, by development accuracy.
+        parsers: By action, the name of the parser of its labels, synonyms included, where the
+            tables say so; of the prompt that counts.
         prompt_scores: For each of those prompts, how many development examples it gets right.
         thresholds: Of each route; None with budget 0 or 1, or an exact quota.
         selectors: By name: `full`, `no_call`, and their ablations.
@@ -46,6 +48,7 @@ class Frozen:
 
     contract_sha256: str
     prompts: Mapping[str, str]
+    parsers: Mapping[str, list[str]]
     prompt_scores: Mapping[str, Mapping[str, int]]
     thresholds: Mapping[str, float | None]
     selectors: Mapping[str, FittedSelector]
@@ -62,6 +65,7 @@ class Frozen:
         return {
             "contract_sha256": self.contract_sha256,
             "prompts": dict(self.prompts),
+            "parsers": dict(self.parsers),
             "prompt_scores": {name: dict(own) for name, own in self.prompt_scores.items()},
             "thresholds": dict(self.thresholds),
             "selectors": {name: own.as_json() for name, own in self.selectors.items()},
@@ -114,6 +118,7 @@ def fit_frozen(tables: CallTables, contract: Contract) -> Frozen:
     return Frozen(
         contract_sha256=contract.sha256,
         prompts=prompts,
+        parsers=_parsers(tables, prompts),
         prompt_scores=scores,
         thresholds=thresholds,
         selectors=selectors,
@@ -126,6 +131,15 @@ def fit_frozen(tables: CallTables, contract: Contract) -> Frozen:
             _cascades(part, contract, thresholds),
         ),
     )
+
+
+def _parsers(tables: CallTables, prompts: Mapping[str, str]) -> dict[str, list[str]]:
+    rows = tables.predictions
+    counts = [
+        prompts.get(a, p) == p for a, p in zip(rows["action"], rows["prompt_id"], strict=True)
+    ]
+    known = rows[counts].dropna(subset=["parser"])
+    return {str(a): sorted(set(own)) for a, own in known.groupby("action")["parser"]}
 
 
 def _repeats(

@@ -91,6 +91,7 @@ def _prediction(
         "parse_status": parsed.rule if parsed else row["status"],
         "logprob": _logprob(row["logprobs"], parsed.label) if parsed else None,
         "prompt_id": row["prompt_name"],
+        "parser": row["parser"],
         "wall_s": None if simulated else row["wall_s"],
         "tokens": None if None in tokens else sum(tokens),
         "audio_s": row["audio_s"] if remote else 0.0,

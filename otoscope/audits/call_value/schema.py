@@ -42,7 +42,7 @@ COSTS = ("wall_s", "price", "audio_s", "tokens")
 
 PREDICTION_COLUMNS = (
     *SHARED_COLUMNS, "example_id", "action", "kind", "label", "parse_status", "conf", "scores",
-    "logprob", "fold", "fold_seed", "revision", "prompt_id", SIMULATED, *COSTS,
+    "logprob", "fold", "fold_seed", "revision", "prompt_id", "parser", SIMULATED, *COSTS,
 )  # fmt: skip
 EXAMPLE_COLUMNS = (
     *SHARED_COLUMNS, "example_id", "label", "asr_text", "speaker", "group", "sha256", "source",

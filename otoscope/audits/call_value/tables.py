@@ -125,7 +125,17 @@ def read_call_tables(
     task = _one_task(examples)
     table = _examples_frame(examples, {row["example_id"] for row in predictions})
     made = pd.DataFrame(predictions)
-    for column in ("label", "conf", "margin", "logprob", "fold", "fold_seed", "prompt_id", *COSTS):
+    for column in (
+        "label",
+        "conf",
+        "margin",
+        "logprob",
+        "fold",
+        "fold_seed",
+        "prompt_id",
+        "parser",
+        *COSTS,
+    ):
         if column not in made:
             made[column] = None
     known = set(labels) if labels is not None else label_set(table, made)
@@ -215,7 +225,7 @@ def _prediction(where: str, row: Mapping[str, Any]) -> dict[str, Any]:
         raise CallValueError(f"{where}: kind is {row['kind']!r}, not one of {list(KINDS)}")
     texts = {
         key: str(row[key]).strip()
-        for key in ("action", "kind", "label", "prompt_id", "fold", "fold_seed")
+        for key in ("action", "kind", "label", "prompt_id", "parser", "fold", "fold_seed")
         if key in row
     }
     for key in ("fold", "fold_seed"):  # whole numbers in a column with gaps are written as floats

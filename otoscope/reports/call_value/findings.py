@@ -84,13 +84,13 @@ def _cost(rows: Sequence[Record]) -> str:
     own = {row["policy"]: row for row in rows if row["policy"] in (FULL, NO_CALL)}
     for column in ("wall_s", "price", "audio_s"):
         full, without = (own[name].get(column) for name in (FULL, NO_CALL))
-        if full is not None and without is not None:
+        if full is not None and without is not None and max(full, without) > 0:
             calls = own[FULL].get(f"{column}_calls") or 0.0
             return (
                 f"Full costs {_amount(full)} {UNITS[column]} over all held-out examples, "
                 f"{_amount(calls)} of it for calls; no_call {_amount(without)}."
             )
-    return "What the policies cost is unknown: some component has no cost in the tables."
+    return "What calls and policies cost is unknown: some component has no cost in the tables."
 
 
 def _average(rows: Sequence[Record]) -> str:

@@ -129,3 +129,7 @@ def test_the_command_takes_runs_and_folders(tmp_path):
     made = CliRunner().invoke(app, [*given, *contract, "--out", str(tmp_path / "audit")])
     assert made.exit_code == 0, made.output
     assert "simulated" in (tmp_path / "audit/index.html").read_text()
+    frozen = json.loads((tmp_path / "audit/frozen.json").read_text())
+    (action,) = frozen["parsers"]
+    assert "simulated" in action
+    assert all(name.startswith("closed_set:") for name in frozen["parsers"][action])
