@@ -19,6 +19,7 @@ LABELLED: Registry[str] = Registry(
     "labelled dataset",
     {
         "esc50_animals": "builders.esc50_animals",
+        "esd_split": "builders.esd_split",
         "labelled_folder": "builders.labelled_folder",
         "speech_text_matching": "builders.speech_text_matching",
         "vocalsound_split": "builders.vocalsound_split",

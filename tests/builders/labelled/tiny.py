@@ -138,13 +138,37 @@ def _vocalsound_split(tmp_path):
     return ["--from", str(parquet_copy(tmp_path / "copy", vocal_rows(vocal_names(120))))]
 
 
+EMOTIONS = {"Neutral": 0, "Angry": 350, "Happy": 700, "Sad": 1050, "Surprise": 1400}
+
+
+def esd(root, n_sentences=16, *, speakers=range(11, 21), empty=False):
+    """English ESD with the first sentences of every speaker in every emotion."""
+    for speaker in speakers:
+        for emotion, first in EMOTIONS.items():
+            for sentence in range(1, n_sentences + 1):
+                number = first + sentence
+                path = root / f"{speaker:04d}" / emotion / f"{speaker:04d}_{number:06d}.wav"
+                if empty:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.touch()
+                else:
+                    tone(path, speaker + number / 1000, duration_s=0.02)
+        (root / f"{speaker:04d}" / f"{speaker:04d}.txt").write_text("0011_000001\tA b.\tNeutral")
+    return root
+
+
+def _esd_split(tmp_path):
+    return ["--from", str(esd(tmp_path / "esd")), "--variant", "speaker_disjoint"]
+
+
 TINY = {
     "esc50_animals": _esc50_animals,
+    "esd_split": _esd_split,
     "labelled_folder": _labelled_folder,
     "speech_text_matching": _speech_text_matching,
     "vocalsound_split": _vocalsound_split,
 }
 """Name in `LABELLED` to the arguments of its `build` for a tiny input made below a folder."""
 
-LARGE = {"esc50_animals", "vocalsound_split"}
+LARGE = {"esc50_animals", "esd_split", "vocalsound_split"}
 """Those whose clips are counted, so that the input has as many as the published one: slow."""
