@@ -19,6 +19,8 @@ import typer
 from otoscope.cli.errors import program
 from otoscope.cli.options import DatasetName, Revision, Where, number_option
 
+MOST_SEEDS = 1_000
+
 
 def encoder_probe(
     dataset: DatasetName,
@@ -150,7 +152,7 @@ def parse_seed_range(text: str | None) -> tuple[int, ...]:
     (3, 7, 8, 9)
 
     Raises:
-        CallValueError: One is neither, or stands there twice.
+        CallValueError: One is neither, or stands there twice, or there are more than `MOST_SEEDS`.
     """
     from otoscope.audits.call_value.schema import CallValueError
 
@@ -159,7 +161,10 @@ def parse_seed_range(text: str | None) -> tuple[int, ...]:
         first, dash, last = part.strip().partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise CallValueError(f"--fold-seeds are numbers or ranges such as 1-10, not {part!r}")
-        found += range(int(first), int(last or first) + 1)
+        seeds = range(int(first), int(last or first) + 1)
+        if len(found) + len(seeds) > MOST_SEEDS:
+            raise CallValueError(f"--fold-seeds {text!r} are more than {MOST_SEEDS:,} seeds")
+        found += seeds
     if len(set(found)) < len(found) or (text and not found):
         raise CallValueError(f"--fold-seeds {text!r} names a seed twice, or none")
     return tuple(found)

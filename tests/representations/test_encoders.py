@@ -176,6 +176,8 @@ def test_names_that_open_nothing(specs, tmp_path):
         open_encoder("clapp")
     with pytest.raises(ModelError, match="no audio encoder"):
         open_encoder(f"ast:{tmp_path}")
+    with pytest.raises(ModelError, match="absent': there is no such folder"):
+        open_encoder(f"clap:{tmp_path / 'absent'}")
     with pytest.raises(ModelError, match="takes no name"):
         open_encoder("mfcc:mine")
     with pytest.raises(ModelError, match="needs a name"):

@@ -1,6 +1,7 @@
 """Opens a checkpoint of transformers that encodes audio."""
 
 import warnings
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from otoscope.errors import first_line
@@ -71,6 +72,8 @@ def opened(
         import transformers
     except ImportError as error:
         raise ModelError(f"this encoder needs transformers ({error}); {WAY_OUT}") from error
+    if name.startswith(("/", "./", "../", "~")) and not Path(name).is_dir():
+        raise ModelError(f"no audio encoder {name!r}: there is no such folder")
     try:
         described = identity(name, revision)
         at = described.get("commit", revision)
