@@ -17,6 +17,8 @@ from otoscope.statistics.tango import tango_interval
 
 MARGIN = 0.03
 ALPHA = 0.05
+OTHERS = ", whatever the other tests find"
+"""Behind a power at Holm's first step."""
 GAIN = "A gain was detected"
 
 
@@ -34,6 +36,7 @@ class GainEvidence(NamedTuple):
             examples; NaN where there is none, or where the effective number is unknown.
         n_effective: Independent examples that those count as, which is what power is computed
             for; None where it is unknown, as with one cluster.
+        n_tests: Over how many tests `p_value` is adjusted.
     """
 
     counts: PairedCounts
@@ -45,6 +48,20 @@ class GainEvidence(NamedTuple):
     margin: float
     minimum_detectable: float
     n_effective: int | None
+    n_tests: int = 1
+
+    def among(self, n_tests: int, p_value: float) -> "GainEvidence":
+        """The same as one of several tests, by Holm's p-value.
+
+        Power is then that of Holm's first step, which divides α by the number of tests: what is
+        detectable is so whatever the other tests find.
+        """
+        return self._replace(
+            p_value=p_value,
+            test_name=f"{self.test_name}, Holm over {n_tests} tests,",
+            minimum_detectable=_detectable(self.counts, self.n_effective, ALPHA / n_tests),
+            n_tests=n_tests,
+        )
 
     @property
     def within_margin(self) -> bool:
@@ -100,11 +117,11 @@ def evidence_of_answers(
     )
 
 
-def _detectable(counts: PairedCounts, n_effective: int | None) -> float:
+def _detectable(counts: PairedCounts, n_effective: int | None, alpha: float = ALPHA) -> float:
     if not n_effective:
         return math.nan
     share = (counts.only_first + counts.only_second) / counts.n
-    return minimum_detectable_gain(n_effective, discordant_share=share, alpha=ALPHA)
+    return minimum_detectable_gain(n_effective, discordant_share=share, alpha=alpha)
 
 
 def gain_sentences(
@@ -163,12 +180,13 @@ def _power(evidence: GainEvidence) -> str:
         share += (
             f" of {evidence.counts.n}, which in their clusters count as {evidence.n_effective},"
         )
+    others = OTHERS if evidence.n_tests > 1 else ""
     if math.isnan(evidence.minimum_detectable):
         if _detected(evidence) == GAIN:
             return ""
-        return f"{share} no gain, whatever its size, is detectable with a power of 80 %."
-    least = _up(evidence.minimum_detectable)
-    return f"{share} the test finds gains of {least} points or more with a probability of 80 %."
+        return f"{share} no gain, whatever its size, is detectable with a power of 80 %{others}."
+    least = f"gains of {_up(evidence.minimum_detectable)} points or more"
+    return f"{share} the test finds {least} with a probability of 80 %{others}."
 
 
 def _detected(evidence: GainEvidence) -> str:

@@ -16,7 +16,13 @@ from otoscope.statistics.cluster_bootstrap import bootstrap_clusters
 from otoscope.statistics.design_effect import effective_size, paired_design_effect
 from otoscope.statistics.equivalence import equivalence
 from otoscope.statistics.exact_power import mcnemar_power
-from otoscope.statistics.gain_wording import GainEvidence, evidence_of_answers, gain_sentences
+from otoscope.statistics.gain_wording import (
+    ALPHA,
+    OTHERS,
+    GainEvidence,
+    evidence_of_answers,
+    gain_sentences,
+)
 from otoscope.statistics.intervals import Interval, named_interval
 from otoscope.statistics.multiplicity import holm
 from otoscope.statistics.pairs import bootstrap_difference
@@ -215,10 +221,7 @@ def verdict(audit: CallAudit, made: list[Contrast]) -> list[str]:
     primary = next(own for own in made if own.role == "primary")
     evidence = primary.evidence
     if primary.adjusted is not None:
-        evidence = evidence._replace(
-            p_value=primary.adjusted,
-            test_name=f"{evidence.test_name}, Holm over {len(audit.contract.tests)} tests,",
-        )
+        evidence = evidence.among(len(audit.contract.tests), primary.adjusted)
     sentences = [gain_sentences(evidence, first="with calls", second="without")]
     n = audit.holdout.n
     n_calls = int(policy_of(audit, FULL).calls.sum())
@@ -234,12 +237,12 @@ def verdict(audit: CallAudit, made: list[Contrast]) -> list[str]:
     sentences.append(
         f"There was room for {room} of {n} examples ({100 * room / n:.1f} points): no_call is "
         f"wrong there and some action is right; {only_calls} of all examples only a call gets "
-        f"right. {_power(oracle | ~wrong, ~wrong, audit.holdout.clusters)}"
+        f"right. {_power(oracle | ~wrong, ~wrong, audit.holdout.clusters, evidence.n_tests)}"
     )
     return sentences
 
 
-def _power(best: np.ndarray, own: np.ndarray, clusters: np.ndarray) -> str:
+def _power(best: np.ndarray, own: np.ndarray, clusters: np.ndarray, n_tests: int) -> str:
     """Whether the largest possible gain would be detected; with clusters, by what they count as."""
     n, room = len(own), int(np.sum(best & ~own))
     every = len(np.unique(clusters)) == n
@@ -247,6 +250,7 @@ def _power(best: np.ndarray, own: np.ndarray, clusters: np.ndarray) -> str:
     start = "A policy that gained all of them and lost none would be detected"
     if n_effective is None:
         return f"{start} with an unknown probability: all examples are one cluster."
-    power = mcnemar_power(n_effective, discordant_share=room / n, difference=room / n)
+    share, alpha = room / n, ALPHA / n_tests
+    power = mcnemar_power(n_effective, discordant_share=share, difference=share, alpha=alpha)
     less = f" ({n} examples in their clusters count as {n_effective})" * (n_effective < n)
-    return f"{start} with a probability of {_per_cent(power)} %{less}."
+    return f"{start} with a probability of {_per_cent(power)} %{OTHERS * (n_tests > 1)}{less}."
