@@ -161,10 +161,10 @@ def parse_seed_range(text: str | None) -> tuple[int, ...]:
         first, dash, last = part.strip().partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise CallValueError(f"--fold-seeds are numbers or ranges such as 1-10, not {part!r}")
-        seeds = range(int(first), int(last or first) + 1)
-        if len(found) + len(seeds) > MOST_SEEDS:
+        begin, end = int(first), int(last or first) + 1
+        if len(found) + end - begin > MOST_SEEDS:
             raise CallValueError(f"--fold-seeds {text!r} are more than {MOST_SEEDS:,} seeds")
-        found += seeds
+        found += range(begin, end)
     if len(set(found)) < len(found) or (text and not found):
         raise CallValueError(f"--fold-seeds {text!r} names a seed twice, or none")
     return tuple(found)

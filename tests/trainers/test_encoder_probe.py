@@ -204,7 +204,9 @@ class TestBadInput:
         error = error_of(command(data, tmp_path / "out", "--folds", "13"))
         assert "there are 12" in error
 
-    @pytest.mark.parametrize("text", ["a", "3-", "2,2", "5-3", "1-99999999999", "1-600,1000-1600"])
+    @pytest.mark.parametrize(
+        "text", ["a", "3-", "2,2", "5-3", "1-99999999999999999999", "1-600,1000-1600"]
+    )
     def test_seeds_that_are_none(self, text):
         with pytest.raises(CallValueError, match="--fold-seeds"):
             parse_seed_range(text)
