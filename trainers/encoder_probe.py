@@ -38,10 +38,10 @@ def encoder_probe(
     revision: Revision = None,
     cluster: Annotated[
         str | None,
-        typer.Option(help="Column by which examples are clustered, e.g. speaker_id."),
+        typer.Option(help="Column by which examples are clustered: e.g. speaker_id."),
     ] = None,
     task: Annotated[
-        str | None, typer.Option(help="Task, whose question is put; the dataset's own when absent.")
+        str | None, typer.Option(help="Task: its question is put; the dataset's own when absent.")
     ] = None,
     where: Where = None,
     pooling: Annotated[

@@ -27,9 +27,11 @@ def build(
             "by source recording, when absent."
         ),
     ] = "",
-    seed: Annotated[int, Option(help="Seed of the division.")] = 0,
+    seed: Annotated[int, Option(help="Random seed: of the division.")] = 0,
 ) -> None:
     """Builds ten animals of ESC-50: 200 clips held out, no source recording in both splits.
+
+    python -m builders.esc50_animals build --from /data/ESC-50-master --out animals
 
     The same command resumes a build that was stopped.
     """

@@ -36,9 +36,11 @@ def build(
             "drawn by hash when absent."
         ),
     ] = None,
-    seed: Annotated[int, Option(help="Seed of the draw.")] = 0,
+    seed: Annotated[int, Option(help="Random seed: of the draw.")] = 0,
 ) -> None:
     """Builds five emotions of English speech in the earlier or the speaker-disjoint split.
+
+    python -m builders.esd_split build --from /data/ESD --variant speaker_disjoint --out emotions
 
     The same command resumes a build that was stopped.
     """

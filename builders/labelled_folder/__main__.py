@@ -32,33 +32,41 @@ def build(
     ] = "",
     holdout_share: Annotated[
         float,
-        number_option("Hold-out share of each class, where no split is given.", most=1.0),
+        number_option("Hold-out share: of each class, where no split is given.", most=1.0),
     ] = 0.5,
     cluster: Annotated[
         str | None,
         Option(
-            help="Column of what is never divided and is resampled together (a table); by default "
-            "cluster_id, then the source, then the speaker, else each clip alone."
+            help="Column by which examples are clustered: what is never divided and is resampled "
+            "together (a table); by default cluster_id, then the source, then the speaker, else each "
+            "clip alone."
         ),
     ] = None,
     speaker_disjoint: Annotated[
-        bool, Option(help="Speaker-disjoint splits, where no split is given.")
+        bool, Option(help="Speaker-disjoint splits: where no split is given.")
     ] = False,
     source_disjoint: Annotated[
         bool, Option(help="Source-disjoint splits, where no split is given.")
     ] = False,
-    seed: Annotated[int, Option(help="Seed of the division.")] = 0,
-    licence: Annotated[str, Option(help="Licence for the card: a Hub identifier.")] = "unknown",
+    seed: Annotated[int, Option(help="Random seed: of the division.")] = 0,
+    licence: Annotated[
+        str, Option(help="Licence for the card (folder, dataset): a Hub identifier.")
+    ] = "unknown",
     attribution: Annotated[
-        str, Option(help="Attribution for the card; cc-by and its like demand one.")
+        str,
+        Option(help="Attribution for the card (folder, dataset); cc-by and its like demand one."),
     ] = "",
-    language: Annotated[str | None, Option(help="Language code for the card.")] = None,
+    language: Annotated[
+        str | None, Option(help="Language code for the card (folder, dataset).")
+    ] = None,
 ) -> None:
     """Builds a labelled dataset, for `otoscope run labels` and `otoscope call-value`.
 
     A table has the columns audio (or file_name, path …) and label (or class, target …); and, if
     known, id, split, speaker_id, source_id, cluster_id, text (words that the question quotes),
     transcript. Paths are relative to the table.
+
+    python -m builders.labelled_folder build --from /data/animals --task animals --out animals
 
     The same command resumes a build that was stopped.
     """

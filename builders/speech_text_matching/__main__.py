@@ -33,14 +33,14 @@ def build(
     source: Annotated[
         str,
         Option(
-            help=f"Speech: KIND[:WHERE], KIND one of `{'`, `'.join((*CORPORA, DYNAMIC_SUPERB))}`; "
+            help=f"Corpus: KIND[:WHERE], KIND one of `{'`, `'.join((*CORPORA, DYNAMIC_SUPERB))}`; "
             "e.g. `voices:120` (120 clips, 240 rows), `folder:PATH` (with transcripts in "
             "metadata.csv), `dynamic-superb:@REVISION` or `dynamic-superb:PATH` (the published "
             "pairs)."
         ),
     ] = "voices:120",
     holdout_share: Annotated[
-        float, number_option("Hold-out share of the clips (not dynamic-superb).", most=1.0)
+        float, number_option("Hold-out share: of the clips (not dynamic-superb).", most=1.0)
     ] = 0.5,
     near_misses: Annotated[
         float,
@@ -51,13 +51,13 @@ def build(
         ),
     ] = 0.5,
     speaker_disjoint: Annotated[
-        bool, Option(help="Speaker-disjoint splits (dynamic-superb).")
+        bool, Option(help="Speaker-disjoint splits: for dynamic-superb.")
     ] = False,
     match_label: Annotated[
         str | None, Option(help="Label of a match as the dataset writes it (dynamic-superb).")
     ] = None,
-    seed: Annotated[int, Option(help="Seed of division and choice.")] = 0,
-    metadata: Annotated[Path | None, Option(help="Metadata (folder), with transcripts.")] = None,
+    seed: Annotated[int, Option(help="Random seed: of division and choice.")] = 0,
+    metadata: Annotated[Path | None, Option(help="Metadata (folder): with transcripts.")] = None,
     licence: Annotated[
         str | None, Option(help="Licence for the card (folder, dataset): a Hub identifier.")
     ] = None,
@@ -69,6 +69,8 @@ def build(
     ] = None,
 ) -> None:
     """Builds pairs of speech and text, labelled match or no match.
+
+    python -m builders.speech_text_matching build --source voices:120 --out speech_text
 
     The same command resumes a build that was stopped. Synthesised clips are cached.
     """

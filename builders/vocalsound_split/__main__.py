@@ -54,9 +54,11 @@ def build(
             "speakers; 0 keeps the published one.",
         ),
     ] = 0,
-    seed: Annotated[int, Option(help="Seed of the fresh hold-out.")] = 0,
+    seed: Annotated[int, Option(help="Random seed: of the fresh hold-out.")] = 0,
 ) -> None:
     """Builds VocalSound in the paper's splits, or with a fresh hold-out of unseen speakers.
+
+    python -m builders.vocalsound_split build --out vocalsound
 
     The same command resumes a build that was stopped.
     """

@@ -35,7 +35,7 @@ def transcribe(
     holdout: Annotated[str | None, typer.Option(help="Name of the held-out split.")] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(help="Column by which examples are clustered, e.g. speaker_id."),
+        typer.Option(help="Column by which examples are clustered: e.g. speaker_id."),
     ] = None,
     revision: Revision = None,
     where: Where = None,

@@ -6,6 +6,7 @@ import shlex
 
 import typer
 
+from builders import LABELLED
 from otoscope.cli import app
 from otoscope.cli.errors import program
 
@@ -20,7 +21,10 @@ def apps():
         f"trainers.{name}": program(getattr(importlib.import_module(f"trainers.{name}"), name))
         for name in TRAINERS
     }
-    return {"otoscope": app, "builders.vocalgrad": builder, **trainers}
+    labelled = {
+        module: importlib.import_module(f"{module}.__main__").app for module in LABELLED.values()
+    }
+    return {"otoscope": app, "builders.vocalgrad": builder, **labelled, **trainers}
 
 
 def commands():

@@ -42,6 +42,20 @@ CALLS = {
     "otoscope published": ((), "otoscope.reports.perception.published.published_list"),
     "otoscope doctor": ((), "otoscope.doctor.diagnose"),
     "builders.vocalgrad build": ((), "builders.vocalgrad.commands.build.open_corpus"),
+    "builders.esc50_animals build": (
+        ("--from", "x", *OUT),
+        "builders.esc50_animals.__main__.open_esc50_animals",
+    ),
+    "builders.esd_split build": (("--from", "x", *OUT), "builders.esd_split.__main__.open_esd"),
+    "builders.labelled_folder build": (
+        ("--from", "x", *OUT),
+        "builders.labelled_folder.__main__.open_labelled_folder",
+    ),
+    "builders.speech_text_matching build": (
+        OUT,
+        "builders.speech_text_matching.__main__.open_corpus",
+    ),
+    "builders.vocalsound_split build": (OUT, "builders.vocalsound_split.__main__.open_published"),
     "builders.vocalgrad spans": ((), "builders.vocalgrad.commands.spans.open_corpus"),
     "builders.vocalgrad compare": (
         ("a", "b"),

@@ -43,7 +43,7 @@ def labels(
     holdout: Annotated[str | None, typer.Option(help="Name of the held-out split.")] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(help="Column by which examples are clustered, e.g. speaker_id."),
+        typer.Option(help="Column by which examples are clustered: e.g. speaker_id."),
     ] = None,
     where: Where = None,
     revision: Revision = None,
