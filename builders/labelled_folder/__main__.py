@@ -38,8 +38,8 @@ def build(
         str | None,
         Option(
             help="Column by which examples are clustered: what is never divided and is resampled "
-            "together (a table); by default cluster_id, then the source, then the speaker, else each "
-            "clip alone."
+            "together (a table); by default cluster_id, then the source, then the speaker, else "
+            "each clip alone."
         ),
     ] = None,
     speaker_disjoint: Annotated[
