@@ -213,6 +213,11 @@ def _validate(contract: Contract) -> None:
     if GENERATIVE not in own or own == {GENERATIVE}:
         raise CallValueError("contract: at least one generative and one local action are needed")
     for route in contract.routes:
+        for name in (route.first, route.call):
+            if name not in kinds:
+                raise CallValueError(
+                    f"contract: the route {route.name!r} names {name!r}, which is no action"
+                )
         if kinds.get(route.call) != GENERATIVE or kinds.get(route.first, GENERATIVE) == GENERATIVE:
             raise CallValueError(
                 f"contract: the route {route.name!r} does not go from a local action to a "

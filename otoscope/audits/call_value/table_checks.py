@@ -38,8 +38,12 @@ def validate_labels(
     known: set[str],
 ) -> None:
     """Raises where an example's or a prediction's label is not in the closed set."""
-    wrong = [row["label"] for row in examples.values() if row["label"][0] not in known]
-    wrong += [
+    for label, where in (row["label"] for row in examples.values()):
+        if label not in known:
+            raise CallValueError(
+                f"{where}: the example's label {label!r} is not in the closed set {sorted(known)}"
+            )
+    wrong = [
         (row["label"], row["where"]) for row in predictions if row.get("label", None) is not None
         and row["label"] not in known
     ]  # fmt: skip

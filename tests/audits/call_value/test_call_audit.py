@@ -220,6 +220,10 @@ def test_the_prompt_is_chosen_on_development_examples(tmp_path):
         ({"labels": ["cough"]}, "labels: there are at least two"),
         ({"schema": 9}, "schema is 9, not 1"),
         ({"colour": 1}, "'colour' is unknown"),
+        (
+            {"routes": [{"first": "gone", "call": "omni", "budget": 0.5}]},
+            "names .gone., which is no act",
+        ),
         ({"routes": [{"first": "omni", "call": "omni", "budget": 0.5}]}, "does not go from a loc"),
         ({"routes": [{"first": "clap", "call": "omni"}]}, "a value has the wrong form"),
         ({"allocated": {"nobody": {"wall_s": 1}}}, "allocated: totals of"),

@@ -94,6 +94,16 @@ def test_label_outside_the_set(tmp_path, examples, predictions):
         read_call_tables(paths, labels=["cough", "laughter", "sigh"])
 
 
+def test_an_examples_label_outside_the_set_is_not_taken_for_an_answer(
+    tmp_path, examples, predictions
+):
+    examples[0]["label"] = "hiccup"
+    paths = write_tables(tmp_path, examples, predictions)
+    with pytest.raises(CallValueError, match=r"line 2: the example's label 'hiccup'") as caught:
+        read_call_tables(paths, labels=["cough", "laughter", "sigh"])
+    assert "parsed" not in str(caught.value)
+
+
 @pytest.mark.parametrize("conf", ["nan", "inf", "high"])
 def test_confidence_that_is_no_finite_number(tmp_path, examples, predictions, conf):
     row_of(predictions, "d001", "clap")["conf"] = conf
