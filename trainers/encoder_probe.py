@@ -12,16 +12,17 @@ the one that ends last fits the probes. Interrupted or killed, the same command 
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from otoscope.cli.errors import program
-from otoscope.cli.options import DatasetName, Revision, Where, number_option
+from otoscope.cli.options import DatasetName, dataset_options, number_option
 
 MOST_SEEDS = 1_000
 
 
+@dataset_options()
 def encoder_probe(
     dataset: DatasetName,
     encoder: Annotated[
@@ -32,18 +33,7 @@ def encoder_probe(
         ),
     ],
     out: Annotated[Path, typer.Option(help="Output: an evidence folder; run again to resume.")],
-    config: Annotated[str | None, typer.Option(help="Dataset config.")] = None,
-    development: Annotated[str | None, typer.Option(help="Name of the development split.")] = None,
-    holdout: Annotated[str | None, typer.Option(help="Name of the held-out split.")] = None,
-    revision: Revision = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(help="Column by which examples are clustered: e.g. speaker_id."),
-    ] = None,
-    task: Annotated[
-        str | None, typer.Option(help="Task: its question is put; the dataset's own when absent.")
-    ] = None,
-    where: Where = None,
+    dataset_options: dict[str, Any],
     pooling: Annotated[
         Literal["mean", "mean+std", "segments"] | None,
         typer.Option(
@@ -98,10 +88,7 @@ def encoder_probe(
 
     rank, world = process_share()
     settings = EncoderSettings(folds, seed, parse_seed_range(fold_seeds), penalty_c)
-    data = open_labelled(
-        dataset, config=config, development=development, holdout=holdout, revision=revision,
-        cluster=cluster, task=task, where=where or (),
-    )  # fmt: skip
+    data = open_labelled(dataset, **dataset_options)
     encoders = open_encoders(encoder, data.labels, batch_size, pooling)
     validate_clips(data, encoders)
     inside, _ = development_of(data, settings)

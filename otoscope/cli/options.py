@@ -17,6 +17,7 @@ from typer import Argument, BadParameter, Option
 from otoscope.models import MODELS
 from otoscope.models.presets import PRESETS
 from otoscope.prompts import PROMPTS, TEXT_FIRST
+from otoscope.prompts.tasks import TASKS
 from otoscope.responses import PARSERS
 
 
@@ -189,6 +190,35 @@ WEIGHTS = ("dtype", "device_map", "on_long", "trust_remote_code")
 """Options about loading a transformers model, whatever is done with it then."""
 
 
+DATASET_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "config": (Annotated[str | None, Option(help="Dataset config.")], None),
+    "task": (
+        Annotated[
+            str | None,
+            Option(
+                help="Task: whose question and keywords are used; the dataset's own when absent. "
+                f"One of {', '.join(TASKS)}, or another name for the generic question."
+            ),
+        ],
+        None,
+    ),
+    "development": (
+        Annotated[str | None, Option(help="Name of the development split.")],
+        None,
+    ),
+    "holdout": (Annotated[str | None, Option(help="Name of the held-out split.")], None),
+    "cluster": (
+        Annotated[
+            str | None, Option(help="Column by which examples are clustered, e.g. speaker_id.")
+        ],
+        None,
+    ),
+    "where": (Where, None),
+    "revision": (Revision, None),
+}
+"""Everything that `open_labelled` may be given beside the dataset."""
+
+
 def option_group(
     argument: str, options: Mapping[str, tuple[Any, Any]], combine: Callable[..., Any]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -232,6 +262,18 @@ def model_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., A
         for name in names or MODEL_OPTIONS
     }
     return option_group("model_options", chosen, _given)
+
+
+def dataset_options() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds options of a labelled dataset to a command, which receives them as `dataset_options`.
+
+    They are a dict of keyword arguments of `otoscope.audits.labelled.open_labelled`.
+    """
+    return option_group("dataset_options", DATASET_OPTIONS, _dataset)
+
+
+def _dataset(where: list[str] | None, **values: Any) -> dict[str, Any]:
+    return {**values, "where": where or ()}
 
 
 def _given(**values: Any) -> dict[str, Any]:

@@ -5,12 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from otoscope.cli.options import DatasetName, Revision, Where
+from otoscope.cli.options import DatasetName, dataset_options
 
 
+@dataset_options()
 def transcribe(
     dataset: DatasetName,
     out: Annotated[Path, typer.Option(help="Output: an evidence folder; run again to resume.")],
+    dataset_options: dict[str, Any],
     recognizer: Annotated[
         str,
         typer.Option(
@@ -29,21 +31,6 @@ def transcribe(
     spoken_language: Annotated[
         str | None,
         typer.Option(help="Code of the language that is spoken; detected in each clip if absent."),
-    ] = None,
-    config: Annotated[str | None, typer.Option(help="Dataset config.")] = None,
-    development: Annotated[str | None, typer.Option(help="Name of the development split.")] = None,
-    holdout: Annotated[str | None, typer.Option(help="Name of the held-out split.")] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(help="Column by which examples are clustered: e.g. speaker_id."),
-    ] = None,
-    revision: Revision = None,
-    where: Where = None,
-    task: Annotated[
-        str | None,
-        typer.Option(
-            help="Task: whose keywords or prompt labellers use; the dataset's by default."
-        ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most N clips of each split.")] = None,
     batch_size: Annotated[
@@ -69,13 +56,7 @@ def transcribe(
     from otoscope.speech.recognition import open_recognizer
     from otoscope.speech.transcript_labels import open_labeller
 
-    data = limited(
-        open_labelled(
-            dataset, config=config, development=development, holdout=holdout, revision=revision,
-            cluster=cluster, where=where or (), task=task,
-        ),
-        limit,
-    )  # fmt: skip
+    data = limited(open_labelled(dataset, **dataset_options), limit)
     options: dict[str, Any] = {"batch_size": batch_size, "device": device}
     opened = open_recognizer(recognizer, language=spoken_language, **options)
     labellers = {

@@ -10,43 +10,28 @@ from otoscope.cli.options import (
     DatasetName,
     ModelName,
     OutRun,
-    Revision,
-    Where,
+    dataset_options,
     model_options,
     number_option,
 )
 from otoscope.cli.run.session import ask, preview
-from otoscope.prompts.tasks import TASKS, VARIANTS
+from otoscope.prompts.tasks import VARIANTS
 
 
+@dataset_options()
 @model_options()
 def labels(
     dataset: DatasetName,
     model: ModelName,
     out: OutRun,
     model_options: dict[str, Any],
-    config: Annotated[str | None, typer.Option(help="Dataset config.")] = None,
+    dataset_options: dict[str, Any],
     prompt: Annotated[
         list[str] | None,
         typer.Option(
             help=f"Prompt: variant; may be repeated, all by default: {', '.join(VARIANTS)}."
         ),
     ] = None,
-    task: Annotated[
-        str | None,
-        typer.Option(
-            help="Task: whose question is put; the dataset's own when absent. One of "
-            f"{', '.join(TASKS)}, or another name for the generic question."
-        ),
-    ] = None,
-    development: Annotated[str | None, typer.Option(help="Name of the development split.")] = None,
-    holdout: Annotated[str | None, typer.Option(help="Name of the held-out split.")] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(help="Column by which examples are clustered: e.g. speaker_id."),
-    ] = None,
-    where: Where = None,
-    revision: Revision = None,
     limit_clusters: Annotated[
         int | None, typer.Option(min=1, help="Use at most N clusters of each split.")
     ] = None,
@@ -76,10 +61,8 @@ def labels(
     audit = open_audit("labels")
     opened = open_model(model, **model_options)
     planned = audit.plan(
-        dataset, config=config, prompts=prompt or (), task=task, development=development,
-        holdout=holdout, revision=revision, cluster=cluster, where=where or (),
-        limit_clusters=limit_clusters,
-    )  # fmt: skip
+        dataset, prompts=prompt or (), limit_clusters=limit_clusters, **dataset_options
+    )
     if dry_run:
         typer.echo(preview(planned, opened))
         return
