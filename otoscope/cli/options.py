@@ -209,7 +209,7 @@ DATASET_OPTIONS: dict[str, tuple[Any, Any]] = {
     "holdout": (Annotated[str | None, Option(help="Name of the held-out split.")], None),
     "cluster": (
         Annotated[
-            str | None, Option(help="Column by which examples are clustered, e.g. speaker_id.")
+            str | None, Option(help="Column by which examples are clustered: e.g. speaker_id.")
         ],
         None,
     ),

@@ -70,7 +70,7 @@ def _in_words(own: Contrast | ForestItem) -> str:
 def signed(points: float, digits: int = 1) -> str:
     """Points with their sign.
 
-    >>> signed(-2.84), signed(0.0), signed(5, digits=0)
+    >>> signed(-2.84), signed(0.0), signed(5.0, digits=0)
     ('−2.8', '0.0', '+5')
     """
     text = f"{points:+.{digits}f}".replace("-", "−")

@@ -7,7 +7,7 @@ from builders.corpora.base import CorpusError
 from builders.esc50_animals.__main__ import app
 from builders.esc50_animals.reading import open_esc50_animals
 from builders.labelled import plan_build
-from tests.builders.labelled.tiny import ANIMALS, esc50, tone
+from tests.builders.labelled.tiny_labelled import ANIMALS, esc50, tone
 
 
 def small(folder, **options):

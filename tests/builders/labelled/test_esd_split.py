@@ -9,7 +9,7 @@ from builders.esd_split.corpus import read_esd
 from builders.esd_split.reading import open_esd
 from builders.labelled import plan_build
 from otoscope.acoustics.codec import AudioError
-from tests.builders.labelled.tiny import esd, tone
+from tests.builders.labelled.tiny_labelled import esd, tone
 
 LABELS = ("angry", "happy", "neutral", "sad", "surprised")
 

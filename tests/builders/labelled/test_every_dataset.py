@@ -12,7 +12,7 @@ from builders import LABELLED
 from builders.building.finished import open_build
 from otoscope.audits.call_value.contract import sha256_of
 from otoscope.audits.labelled import open_labelled
-from tests.builders.labelled.tiny import LARGE, TINY
+from tests.builders.labelled.tiny_labelled import LARGE, TINY
 from tests.builders.tiny_corpus import contents, leftovers
 
 COLUMNS = [

@@ -8,7 +8,7 @@ from builders.corpora.base import CorpusError
 from builders.labelled import Division, LabelledClip, LabelledSource, plan_build
 from builders.labelled.summary import summary_of
 from otoscope.acoustics.codec import AudioError
-from tests.builders.labelled.tiny import tone
+from tests.builders.labelled.tiny_labelled import tone
 
 
 def source_of(folder, rows, **more):

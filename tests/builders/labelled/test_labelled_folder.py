@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from builders.corpora.base import CorpusError
 from builders.labelled_folder.__main__ import app
 from builders.labelled_folder.reading import open_labelled_folder
-from tests.builders.labelled.tiny import folder_of, tone
+from tests.builders.labelled.tiny_labelled import folder_of, tone
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "real"
 ROWS = [

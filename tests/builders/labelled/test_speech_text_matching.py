@@ -17,7 +17,7 @@ from builders.speech_text_matching.pairing import (
     pairs_of,
     sentence_key,
 )
-from tests.builders.labelled.tiny import SENTENCES, readings, tone
+from tests.builders.labelled.tiny_labelled import SENTENCES, readings, tone
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,13 @@ from builders.vocalsound_split.names import parse_name
 from builders.vocalsound_split.original import fresh_clips, open_original
 from builders.vocalsound_split.published import open_published, published_source
 from otoscope.acoustics.codec import AudioError
-from tests.builders.labelled.tiny import SPELLINGS, parquet_copy, tone, vocal_names, vocal_rows
+from tests.builders.labelled.tiny_labelled import (
+    SPELLINGS,
+    parquet_copy,
+    tone,
+    vocal_names,
+    vocal_rows,
+)
 from tests.hub_server import Hub, files_of
 
 ROOT = Path(__file__).parents[3]
