@@ -31,7 +31,7 @@ CALLS := demo/call-value
 CALL_VALUE := $(BIN)/otoscope call-value
 MATCHING := $(CALLS)/matching
 DIRECTION := $(CALLS)/direction
-RISING_PITCH := --dataset $(DIRECTION)/data --config voice_pitch --where tier=high --task direction --cluster sentence_id
+VIBRATION := --dataset $(DIRECTION)/data --config voice_vibration --where tier=high --task direction --cluster sentence_id
 demo-call-value: $(VENV)/ready  ## Is the call worth it? Two tasks, real recogniser and encoder, a simulated call
 	@echo "some four minutes on two cores once the voices have spoken: two tasks, from clips to reports"
 	$(BIN)/python -m builders.speech_text_matching build --source voices:120 --out $(MATCHING)/data
@@ -41,10 +41,10 @@ demo-call-value: $(VENV)/ready  ## Is the call worth it? Two tasks, real recogni
 	rm -rf $(MATCHING)/audit $(MATCHING)/contract.*
 	$(CALL_VALUE) $(MATCHING)/transcripts $(MATCHING)/encoders --from-runs $(MATCHING)/calls --contract $(MATCHING)/contract.json --init
 	$(CALL_VALUE) $(MATCHING)/transcripts $(MATCHING)/encoders --from-runs $(MATCHING)/calls --contract $(MATCHING)/contract.json --dataset $(MATCHING)/data --out $(MATCHING)/audit
-	$(BIN)/python -m builders.vocalgrad build --source voices:15 --splits train,test --no-beeps --verify none --profile controlled --categories voice_pitch --out $(DIRECTION)/data
-	$(BIN)/otoscope transcribe $(RISING_PITCH) --spoken-language en --labeller keywords --out $(DIRECTION)/transcripts
-	$(BIN)/python -m trainers.encoder_probe $(RISING_PITCH) --pooling segments --encoder whisper-tiny.en:6s --encoder mfcc --out $(DIRECTION)/encoders
-	$(BIN)/otoscope run labels $(RISING_PITCH) --model simulated:0.85,7 --out $(DIRECTION)/calls
+	$(BIN)/python -m builders.vocalgrad build --source voices:15 --splits train,test --no-beeps --verify none --profile controlled --categories voice_vibration --out $(DIRECTION)/data
+	$(BIN)/otoscope transcribe $(VIBRATION) --spoken-language en --labeller keywords --out $(DIRECTION)/transcripts
+	$(BIN)/python -m trainers.encoder_probe $(VIBRATION) --pooling segments --encoder whisper-tiny.en:6s --encoder mfcc --out $(DIRECTION)/encoders
+	$(BIN)/otoscope run labels $(VIBRATION) --model simulated:0.85,7 --out $(DIRECTION)/calls
 	rm -rf $(DIRECTION)/audit $(DIRECTION)/contract.*
 	$(CALL_VALUE) $(DIRECTION)/transcripts $(DIRECTION)/encoders --from-runs $(DIRECTION)/calls --contract $(DIRECTION)/contract.json --init
 	$(CALL_VALUE) $(DIRECTION)/transcripts $(DIRECTION)/encoders --from-runs $(DIRECTION)/calls --contract $(DIRECTION)/contract.json --out $(DIRECTION)/audit
