@@ -1,3 +1,3 @@
 """The package version; it rises whenever a user would notice."""
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
