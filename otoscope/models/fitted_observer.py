@@ -19,7 +19,7 @@ from otoscope.version import __version__
 
 KIND = "fitted observer"
 SCHEMA = 1
-SAME_MEASURES = ("0.3.0",)
+SAME_MEASURES = ("0.3.0", "0.4.0")
 """Versions of otoscope whose measures give the same values."""
 
 WAY_OUT = "write one with: otoscope fit-observer --dataset FOLDER --out observer.json"
