@@ -7,8 +7,7 @@ negated ("not a cough") is no answer. Longer labels count before the shorter one
 The parser is named by all that it goes by, so that a plan needs nothing else to be scored:
 `closed_set:{"labels": […], "letters": …, "synonyms": {…}}`.
 
-Source: the order and the rejection of ambiguous answers are ours; `docs/papers.md`,
-generative-call value, says what the paper leaves open.
+Source: the order and the rejection of ambiguous answers are ours, see `docs/decisions/0012`.
 """
 
 import json
