@@ -33,7 +33,7 @@ MATCHING := $(CALLS)/matching
 DIRECTION := $(CALLS)/direction
 VIBRATION := --dataset $(DIRECTION)/data --config voice_vibration --where tier=high --task direction --cluster sentence_id
 demo-call-value: $(VENV)/ready  ## Is the call worth it? Two tasks, real recogniser and encoder, a simulated call
-	@echo "some four minutes on two cores once the voices have spoken: two tasks, from clips to reports"
+	@echo "some five minutes on two cores once the voices have spoken: two tasks, from clips to reports"
 	$(BIN)/python -m builders.speech_text_matching build --source voices:120 --out $(MATCHING)/data
 	$(BIN)/otoscope transcribe --dataset $(MATCHING)/data --spoken-language en --labeller matching --out $(MATCHING)/transcripts
 	$(BIN)/python -m trainers.encoder_probe --dataset $(MATCHING)/data --encoder whisper-tiny.en:6s --encoder mfcc --out $(MATCHING)/encoders
