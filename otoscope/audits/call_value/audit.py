@@ -7,11 +7,11 @@ held-out examples are read; the evaluation loads them from there.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -87,7 +87,7 @@ def audit_calls(
     holdout = part_of(tables, HOLDOUT, contract.actions, contract.labels, prompts=frozen.prompts)
     holdout, allocated = allocate(holdout, contract.allocated)
     holdout = with_components(holdout, tables.components, contract.needs)
-    write_ledger(out / "ledger.parquet", ledger_rows(holdout, allocated))
+    write_table(out / "ledger.parquet", pd.DataFrame(ledger_rows(holdout, allocated)))
     policies = (*frozen_policies(holdout, contract, frozen), *oracles(holdout))
     write_choices(out / CHOICES, holdout, policies, contract.labels)
     development = development_part(tables, contract, prompts=frozen.prompts)
@@ -155,11 +155,9 @@ def write_choices(
         )
         for policy in policies
     ]
-    table: Any = pd.concat(frames, ignore_index=True)
-    write_atomic(path, lambda temporary: table.to_parquet(temporary, index=False))
+    write_table(path, pd.concat(frames, ignore_index=True))
 
 
-def write_ledger(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Costs of each example and component, as a table."""
-    table: Any = pd.DataFrame(rows)
-    write_atomic(path, lambda temporary: table.to_parquet(temporary, index=False))
+def write_table(path: Path, table: pd.DataFrame) -> None:
+    """Writes a table as Parquet, complete or not at all."""
+    write_atomic(path, partial(table.to_parquet, index=False))
